@@ -1,0 +1,22 @@
+//! Every decision of the platform, pure: no clock, no randomness, no files, no network, no SQL.
+//!
+//! What a function needs to know about the world is an argument; what should happen is its result. That is
+//! why everything here can be tested by calling it, and why server, worker and CLI cannot disagree.
+
+pub mod chain;
+pub mod error;
+pub mod event;
+pub mod iam;
+pub mod identity;
+pub mod ids;
+pub mod limit;
+pub mod machine_token;
+pub mod page;
+pub mod secret;
+pub mod standing;
+pub mod text;
+pub mod time;
+
+pub use error::{Error, FieldError, Kind, Result};
+pub use secret::Secret;
+pub use time::Timestamp;
