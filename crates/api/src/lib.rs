@@ -1,1 +1,15 @@
+//! The public HTTP contract: the table of routes, request and response bodies, the error envelope, and (with the
+//! feature `client`) a client. Server, CLI and tests all speak through these types; nothing else is public.
 
+pub mod auth;
+pub mod envelope;
+pub mod identity;
+pub mod observe;
+pub mod routes;
+pub mod service_accounts;
+
+#[cfg(feature = "client")]
+pub mod client;
+
+pub use envelope::{ErrorBody, ErrorDetail, FieldDetail, List};
+pub use routes::{Access, Method, RateClass, Route, Row, ScopeKind};

@@ -1,0 +1,257 @@
+//! Every endpoint is a row of this table: method, path, who may call it and at which scope, what is audited, how
+//! large a body may be, how often it may be called. The router, the OpenAPI file and the tests are built from it;
+//! an endpoint that is not here does not exist, and one that is here cannot lack any of these.
+
+use gpuaas_domain::iam::Permission;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    pub fn is_mutation(self) -> bool {
+        self != Self::Get
+    }
+}
+
+/// Which path parameter says where a permission must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeKind {
+    Platform,
+    /// `{tenant_id}`
+    Tenant,
+    /// `{project_id}`
+    Project,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Health, sign-in and public discovery; nothing else.
+    Public,
+    /// Any authenticated caller; answers only about the caller itself or what the caller may see.
+    SignedIn,
+    /// Any signed-in person; machines are refused.
+    Person,
+    Needs(Permission, ScopeKind),
+}
+
+/// How often a caller may call: see `[limits]` in the configuration for the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RateClass {
+    /// Not counted: health and static discovery.
+    Free,
+    Read,
+    Write,
+    /// Guessing a credential here must be slow: counted per address and per name.
+    Credential,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    /// The action written to the audit row; every mutation has one.
+    pub audit: Option<&'static str>,
+    pub body_limit: usize,
+    pub rate: RateClass,
+    /// Answers that never end are left out of contract fuzzing.
+    pub streaming: bool,
+    pub tag: &'static str,
+    pub summary: &'static str,
+}
+
+const KIB: usize = 1024;
+/// What a mutation may carry unless its row says more.
+const BODY: usize = 64 * KIB;
+
+macro_rules! routes {
+    ($($variant:ident: $method:ident $path:literal, $access:expr, $audit:expr, $rate:ident, $tag:literal, $summary:literal $(, $streaming:ident)?;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Route { $($variant,)* }
+
+        impl Route {
+            pub const ALL: &'static [Route] = &[$(Route::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Route::$variant => stringify!($variant)),* }
+            }
+
+            pub fn row(self) -> Row {
+                match self {
+                    $(Route::$variant => Row {
+                        method: Method::$method,
+                        path: $path,
+                        access: $access,
+                        audit: $audit,
+                        body_limit: if Method::$method.is_mutation() { BODY } else { 0 },
+                        rate: RateClass::$rate,
+                        streaming: routes!(@streaming $($streaming)?),
+                        tag: $tag,
+                        summary: $summary,
+                    },)*
+                }
+            }
+        }
+    };
+    (@streaming streaming) => { true };
+    (@streaming) => { false };
+}
+
+use Access::{Needs, Person, Public, SignedIn};
+use Permission as P;
+use ScopeKind::{Platform, Project, Tenant};
+
+routes! {
+    Healthz: Get "/healthz", Public, None, Free, "Platform", "Whether the process runs.";
+    Readyz: Get "/readyz", Public, None, Free, "Platform", "Whether the process can serve: database reachable, schema current.";
+    Metrics: Get "/metrics", Needs(P::MetricsRead, Platform), None, Read, "Platform", "Metrics in the Prometheus text format.";
+    Version: Get "/api/v1/version", Public, None, Free, "Platform", "Name, version and id of this platform.";
+    OpenApi: Get "/api/v1/openapi.json", Public, None, Free, "Platform", "This contract as OpenAPI 3.1.";
+    AsyncApi: Get "/api/v1/asyncapi.json", Public, None, Free, "Platform", "The events as AsyncAPI 3.0.";
+    Docs: Get "/api/docs", Public, None, Free, "Platform", "This contract, to read and try in the browser.";
+    DocsAsset: Get "/api/docs/{asset}", Public, None, Free, "Platform", "Script and style of the contract browser.";
+
+    Login: Post "/api/v1/auth/login", Public, Some("auth.login"), Credential, "Sign-in", "Sign in with e-mail and password; sets the session cookie.";
+    LoginLink: Get "/auth/link", Public, Some("auth.login_link"), Credential, "Sign-in", "Sign in once with a one-time link; sets the session cookie and goes on to the browser's start page.";
+    Logout: Post "/api/v1/auth/logout", SignedIn, Some("auth.logout"), Write, "Sign-in", "End the current browser session.";
+    Whoami: Get "/api/v1/auth/whoami", SignedIn, None, Read, "Sign-in", "Who is calling, with roles and permissions.";
+    PasswordChange: Post "/api/v1/auth/password", Person, Some("auth.password_changed"), Credential, "Sign-in", "Change one's own password; ends all other sessions.";
+    TokenList: Get "/api/v1/auth/tokens", Person, None, Read, "Personal tokens", "One's own personal access tokens.";
+    TokenCreate: Post "/api/v1/auth/tokens", Person, Some("auth.token_created"), Write, "Personal tokens", "Create a personal access token; shown once.";
+    TokenRevoke: Delete "/api/v1/auth/tokens/{token_id}", Person, Some("auth.token_revoked"), Write, "Personal tokens", "Revoke a personal access token at once.";
+    ServiceAccountToken: Post "/api/v1/auth/service-account/token", Public, Some("auth.service_account_token"), Credential, "Sign-in", "Exchange a signed assertion for an access token.";
+    ServiceAccountTokenAlias: Post "/auth/sa/token", Public, Some("auth.service_account_token"), Credential, "Sign-in", "Alias of /api/v1/auth/service-account/token.";
+    Unwrap: Post "/api/v1/custody/unwrap", Public, Some("custody.unwrap"), Credential, "Custody", "Open a wrapped value: once, before it expires.";
+
+    TenantList: Get "/api/v1/tenants", SignedIn, None, Read, "Tenants", "The tenants you can see.";
+    TenantCreate: Post "/api/v1/tenants", Needs(P::TenantCreate, Platform), Some("tenants.create"), Write, "Tenants", "Create a tenant.";
+    TenantGet: Get "/api/v1/tenants/{tenant_id}", Needs(P::TenantRead, Tenant), None, Read, "Tenants", "One tenant.";
+    TenantUpdate: Patch "/api/v1/tenants/{tenant_id}", Needs(P::TenantUpdate, Tenant), Some("tenants.update"), Write, "Tenants", "Rename a tenant.";
+    TenantSuspend: Post "/api/v1/tenants/{tenant_id}/suspend", Needs(P::TenantManage, Tenant), Some("tenants.suspend"), Write, "Tenants", "Suspend a tenant: its people and machines are refused until it is resumed.";
+    TenantResume: Post "/api/v1/tenants/{tenant_id}/resume", Needs(P::TenantManage, Tenant), Some("tenants.resume"), Write, "Tenants", "Resume a suspended tenant.";
+    TenantDelete: Delete "/api/v1/tenants/{tenant_id}", Needs(P::TenantManage, Tenant), Some("tenants.delete"), Write, "Tenants", "Delete a tenant that has no live projects.";
+
+    ProjectListMine: Get "/api/v1/projects", SignedIn, None, Read, "Projects", "The projects you can see.";
+    ProjectList: Get "/api/v1/tenants/{tenant_id}/projects", Needs(P::ProjectRead, Tenant), None, Read, "Projects", "All projects of a tenant.";
+    ProjectCreate: Post "/api/v1/tenants/{tenant_id}/projects", Needs(P::ProjectCreate, Tenant), Some("projects.create"), Write, "Projects", "Create a project.";
+    ProjectGet: Get "/api/v1/projects/{project_id}", Needs(P::ProjectRead, Project), None, Read, "Projects", "One project.";
+    ProjectUpdate: Patch "/api/v1/projects/{project_id}", Needs(P::ProjectUpdate, Project), Some("projects.update"), Write, "Projects", "Rename a project.";
+    ProjectSuspend: Post "/api/v1/projects/{project_id}/suspend", Needs(P::ProjectManage, Project), Some("projects.suspend"), Write, "Projects", "Suspend a project.";
+    ProjectResume: Post "/api/v1/projects/{project_id}/resume", Needs(P::ProjectManage, Project), Some("projects.resume"), Write, "Projects", "Resume a suspended project.";
+    ProjectDelete: Delete "/api/v1/projects/{project_id}", Needs(P::ProjectManage, Project), Some("projects.delete"), Write, "Projects", "Delete a project that has no live objects.";
+
+    UserList: Get "/api/v1/users", Needs(P::UserRead, Platform), None, Read, "Users", "The people of the platform.";
+    UserCreate: Post "/api/v1/users", Needs(P::UserManage, Platform), Some("users.create"), Write, "Users", "Create an account for a person.";
+    UserGet: Get "/api/v1/users/{user_id}", Needs(P::UserRead, Platform), None, Read, "Users", "One person.";
+    UserUpdate: Patch "/api/v1/users/{user_id}", Needs(P::UserManage, Platform), Some("users.update"), Write, "Users", "Change a person's name or e-mail.";
+    UserResetPassword: Post "/api/v1/users/{user_id}/reset-password", Needs(P::UserManage, Platform), Some("users.reset_password"), Write, "Users", "Give a person a new password, shown once; ends all sessions.";
+    UserSuspend: Post "/api/v1/users/{user_id}/suspend", Needs(P::UserManage, Platform), Some("users.suspend"), Write, "Users", "Suspend a person: sessions and tokens stop working at once.";
+    UserResume: Post "/api/v1/users/{user_id}/resume", Needs(P::UserManage, Platform), Some("users.resume"), Write, "Users", "Resume a suspended person.";
+    UserDelete: Delete "/api/v1/users/{user_id}", Needs(P::UserManage, Platform), Some("users.delete"), Write, "Users", "Delete a person; personal data is erased, the trail keeps the id.";
+
+    PermissionList: Get "/api/v1/permissions", SignedIn, None, Read, "Roles", "Every permission key with its meaning.";
+    RoleList: Get "/api/v1/roles", SignedIn, None, Read, "Roles", "Built-in and custom roles.";
+    RoleCreate: Post "/api/v1/roles", Needs(P::RoleManage, Platform), Some("roles.create"), Write, "Roles", "Create a custom role.";
+    RoleGet: Get "/api/v1/roles/{role_id}", SignedIn, None, Read, "Roles", "One role.";
+    RoleUpdate: Patch "/api/v1/roles/{role_id}", Needs(P::RoleManage, Platform), Some("roles.update"), Write, "Roles", "Change a custom role.";
+    RoleDelete: Delete "/api/v1/roles/{role_id}", Needs(P::RoleManage, Platform), Some("roles.delete"), Write, "Roles", "Delete a custom role that nobody holds.";
+
+    PlatformBindingList: Get "/api/v1/bindings", Needs(P::BindingRead, Platform), None, Read, "Bindings", "Who holds which role on the platform.";
+    PlatformBindingCreate: Post "/api/v1/bindings", Needs(P::BindingManage, Platform), Some("bindings.create"), Write, "Bindings", "Give a role on the platform.";
+    PlatformBindingDelete: Delete "/api/v1/bindings/{binding_id}", Needs(P::BindingManage, Platform), Some("bindings.delete"), Write, "Bindings", "Take a platform role away.";
+    TenantBindingList: Get "/api/v1/tenants/{tenant_id}/bindings", Needs(P::BindingRead, Tenant), None, Read, "Bindings", "Who holds which role in a tenant.";
+    TenantBindingCreate: Post "/api/v1/tenants/{tenant_id}/bindings", Needs(P::BindingManage, Tenant), Some("bindings.create"), Write, "Bindings", "Give a role in a tenant.";
+    TenantBindingDelete: Delete "/api/v1/tenants/{tenant_id}/bindings/{binding_id}", Needs(P::BindingManage, Tenant), Some("bindings.delete"), Write, "Bindings", "Take a tenant role away.";
+    ProjectBindingList: Get "/api/v1/projects/{project_id}/bindings", Needs(P::BindingRead, Project), None, Read, "Bindings", "Who holds which role in a project.";
+    ProjectBindingCreate: Post "/api/v1/projects/{project_id}/bindings", Needs(P::BindingManage, Project), Some("bindings.create"), Write, "Bindings", "Give a role in a project.";
+    ProjectBindingDelete: Delete "/api/v1/projects/{project_id}/bindings/{binding_id}", Needs(P::BindingManage, Project), Some("bindings.delete"), Write, "Bindings", "Take a project role away.";
+
+    ServiceAccountList: Get "/api/v1/projects/{project_id}/service-accounts", Needs(P::ServiceAccountRead, Project), None, Read, "Service accounts", "A project's service accounts.";
+    ServiceAccountCreate: Post "/api/v1/projects/{project_id}/service-accounts", Needs(P::ServiceAccountManage, Project), Some("service_accounts.create"), Write, "Service accounts", "Create a service account; a private key made here is shown once.";
+    ServiceAccountGet: Get "/api/v1/projects/{project_id}/service-accounts/{service_account_id}", Needs(P::ServiceAccountRead, Project), None, Read, "Service accounts", "One service account with its keys.";
+    ServiceAccountDisable: Post "/api/v1/projects/{project_id}/service-accounts/{service_account_id}/disable", Needs(P::ServiceAccountManage, Project), Some("service_accounts.disable"), Write, "Service accounts", "Disable an account at once, unexpired tokens included.";
+    ServiceAccountRotateKey: Post "/api/v1/projects/{project_id}/service-accounts/{service_account_id}/rotate-key", Needs(P::ServiceAccountManage, Project), Some("service_accounts.rotate_key"), Write, "Service accounts", "Give an account a new key; the old one ends after a short overlap.";
+    ServiceAccountDelete: Delete "/api/v1/projects/{project_id}/service-accounts/{service_account_id}", Needs(P::ServiceAccountManage, Project), Some("service_accounts.delete"), Write, "Service accounts", "Delete an account; its trail stays.";
+
+    TenantLimitList: Get "/api/v1/tenants/{tenant_id}/limits", Needs(P::LimitRead, Tenant), None, Read, "Limits", "A tenant's limits.";
+    TenantLimitSet: Put "/api/v1/tenants/{tenant_id}/limits/{limit}", Needs(P::LimitManage, Tenant), Some("limits.set"), Write, "Limits", "Set a tenant's limit.";
+    ProjectLimitList: Get "/api/v1/projects/{project_id}/limits", Needs(P::LimitRead, Project), None, Read, "Limits", "A project's limits.";
+    ProjectLimitSet: Put "/api/v1/projects/{project_id}/limits/{limit}", Needs(P::LimitManage, Project), Some("limits.set"), Write, "Limits", "Set a project's limit.";
+
+    PlatformAuditList: Get "/api/v1/audit", Needs(P::AuditRead, Platform), None, Read, "Audit", "All audit rows.";
+    AuditVerify: Get "/api/v1/audit/verify", Needs(P::AuditVerify, Platform), None, Read, "Audit", "Check a stretch of the hash chains; names the first row that does not fit.";
+    TenantAuditList: Get "/api/v1/tenants/{tenant_id}/audit", Needs(P::AuditRead, Tenant), None, Read, "Audit", "A tenant's audit rows.";
+    ProjectAuditList: Get "/api/v1/projects/{project_id}/audit", Needs(P::AuditRead, Project), None, Read, "Audit", "A project's audit rows.";
+
+    PlatformEventList: Get "/api/v1/events", Needs(P::EventRead, Platform), None, Read, "Events", "All events, oldest first.";
+    PlatformEventStream: Get "/api/v1/events/stream", Needs(P::EventRead, Platform), None, Read, "Events", "All events as they happen (server-sent events; resume with Last-Event-ID).", streaming;
+    PlatformEventSocket: Get "/api/v1/events/socket", Needs(P::EventRead, Platform), None, Read, "Events", "All events as they happen (WebSocket).", streaming;
+    TenantEventList: Get "/api/v1/tenants/{tenant_id}/events", Needs(P::EventRead, Tenant), None, Read, "Events", "A tenant's events, oldest first.";
+    TenantEventStream: Get "/api/v1/tenants/{tenant_id}/events/stream", Needs(P::EventRead, Tenant), None, Read, "Events", "A tenant's events as they happen (server-sent events).", streaming;
+    TenantEventSocket: Get "/api/v1/tenants/{tenant_id}/events/socket", Needs(P::EventRead, Tenant), None, Read, "Events", "A tenant's events as they happen (WebSocket).", streaming;
+    ProjectEventList: Get "/api/v1/projects/{project_id}/events", Needs(P::EventRead, Project), None, Read, "Events", "A project's events, oldest first.";
+    ProjectEventStream: Get "/api/v1/projects/{project_id}/events/stream", Needs(P::EventRead, Project), None, Read, "Events", "A project's events as they happen (server-sent events).", streaming;
+    ProjectEventSocket: Get "/api/v1/projects/{project_id}/events/socket", Needs(P::EventRead, Project), None, Read, "Events", "A project's events as they happen (WebSocket).", streaming;
+}
+
+impl Route {
+    /// The path with its parameters filled in, in order. Ids and slugs need no escaping by construction.
+    pub fn path(self, parameters: &[&dyn std::fmt::Display]) -> String {
+        let mut parameters = parameters.iter();
+        let filled: Vec<String> = self
+            .row()
+            .path
+            .split('/')
+            .map(|part| if part.starts_with('{') { parameters.next().map_or_else(String::new, ToString::to_string) } else { part.to_owned() })
+            .collect();
+        filled.join("/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// K-01, T-14: only health, sign-in, discovery and single-use credentials are public; every mutation is
+    /// audited; a permission's scope is in the path.
+    #[test]
+    fn every_row_is_complete() {
+        let mut seen = HashSet::new();
+        for route in Route::ALL {
+            let row = route.row();
+            assert!(seen.insert((row.method, row.path)), "{route:?} stands twice");
+            assert_eq!(row.method.is_mutation() && row.audit.is_none(), false, "{route:?} changes things unaudited");
+            match row.access {
+                Needs(_, Tenant) => assert!(row.path.contains("{tenant_id}"), "{route:?}"),
+                Needs(_, Project) => assert!(row.path.contains("{project_id}"), "{route:?}"),
+                Needs(_, Platform) => assert!(!row.path.contains("{tenant_id}") && !row.path.contains("{project_id}")),
+                Public => assert!(["Platform", "Sign-in", "Custody"].contains(&row.tag), "{route:?} is public"),
+                SignedIn | Person => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_is_filled_in_order() {
+        assert_eq!(Route::TokenRevoke.path(&[&"x"]), "/api/v1/auth/tokens/x");
+        assert_eq!(Route::ServiceAccountGet.path(&[&"p", &"s"]), "/api/v1/projects/p/service-accounts/s");
+    }
+}
