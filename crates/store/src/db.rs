@@ -1,0 +1,276 @@
+//! Connections, sessions and the one kind of transaction.
+
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuaas_domain::event::Change;
+use gpuaas_domain::iam::Permit;
+use gpuaas_domain::ids::{AuditId, EventId};
+use gpuaas_domain::{Error, Kind, Result, Timestamp};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool, Transaction};
+use tokio::sync::Notify;
+
+use crate::dialect::{Dialect, map_error};
+use crate::idempotency::Record;
+
+/// The pools of one database. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) db: Db,
+    /// Something was committed: the sequencer and the work loops should look.
+    committed: Arc<Notify>,
+    /// The sequencer numbered something: readers of streams should look.
+    sequenced: Arc<tokio::sync::watch::Sender<u64>>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Db {
+    /// One writer, because SQLite has one; readers never wait for it (WAL).
+    Sqlite { write: SqlitePool, read: SqlitePool },
+    Postgres(PgPool),
+}
+
+/// A connection to read with: from the pool, or inside a transaction.
+pub struct Session(Inner);
+
+enum Inner {
+    Sqlite(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+    SqliteTx(Transaction<'static, Sqlite>),
+    PostgresTx(Transaction<'static, Postgres>),
+}
+
+pub(crate) enum Raw<'s> {
+    Sqlite(&'s mut SqliteConnection),
+    Postgres(&'s mut PgConnection),
+}
+
+impl Session {
+    pub(crate) fn raw(&mut self) -> Raw<'_> {
+        match &mut self.0 {
+            Inner::Sqlite(connection) => Raw::Sqlite(connection),
+            Inner::SqliteTx(transaction) => Raw::Sqlite(transaction),
+            Inner::Postgres(connection) => Raw::Postgres(connection),
+            Inner::PostgresTx(transaction) => Raw::Postgres(transaction),
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match &self.0 {
+            Inner::Sqlite(_) | Inner::SqliteTx(_) => Dialect::Sqlite,
+            Inner::Postgres(_) | Inner::PostgresTx(_) => Dialect::Postgres,
+        }
+    }
+
+    async fn commit(self) -> Result<()> {
+        match self.0 {
+            Inner::SqliteTx(transaction) => transaction.commit().await.map_err(map_error),
+            Inner::PostgresTx(transaction) => transaction.commit().await.map_err(map_error),
+            Inner::Sqlite(_) | Inner::Postgres(_) => Ok(()),
+        }
+    }
+}
+
+/// What every row written by one request shares: the moment, the story it belongs to, and the ids of its audit
+/// row and event.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    pub at: Timestamp,
+    pub correlation_id: String,
+    pub trace_id: String,
+    pub audit_id: AuditId,
+    pub event_id: EventId,
+}
+
+/// A transaction. Dropped without [`Tx::commit`] it leaves no trace.
+pub struct Tx {
+    session: Session,
+    permit: Permit,
+    stamp: Stamp,
+    committed: Arc<Notify>,
+}
+
+impl std::ops::Deref for Tx {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl std::ops::DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+impl Tx {
+    pub fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    pub fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    pub fn at(&self) -> Timestamp {
+        self.stamp.at
+    }
+
+    /// Writes the audit row, the event and the idempotency record of this change, and commits all of it at once.
+    pub async fn commit(mut self, change: Change, reply: Option<Record>) -> Result<()> {
+        if let Some(record) = reply {
+            self.session.insert_idempotency(record, self.stamp.at).await?;
+        }
+        self.session.insert_change(&self.permit, &self.stamp, change).await?;
+        self.session.commit().await?;
+        self.committed.notify_one();
+        Ok(())
+    }
+
+    /// Commits work that has no audit row of its own: numbering, leases, cleaning up. Only this crate can.
+    pub(crate) async fn commit_housekeeping(self) -> Result<()> {
+        self.session.commit().await
+    }
+}
+
+/// How a database is reached. `sqlite:PATH` or `postgres://…`.
+pub struct ConnectOptions<'a> {
+    pub url: &'a str,
+    pub max_connections: u32,
+}
+
+impl Store {
+    /// Opens the pools; creates a SQLite file that is not there. Does not migrate.
+    pub async fn connect(options: &ConnectOptions<'_>) -> Result<Self> {
+        let db = if options.url.starts_with("sqlite:") {
+            connect_sqlite(options).await?
+        } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://") {
+            connect_postgres(options).await?
+        } else {
+            return Err(Error::invalid(
+                "invalid_database_url",
+                "The database address must start with sqlite: or postgres://.",
+            ));
+        };
+        Ok(Self { db, committed: Arc::new(Notify::new()), sequenced: Arc::new(tokio::sync::watch::Sender::new(0)) })
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        match self.db {
+            Db::Sqlite { .. } => Dialect::Sqlite,
+            Db::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// A connection to read with.
+    pub async fn read(&self) -> Result<Session> {
+        let inner = match &self.db {
+            Db::Sqlite { read, .. } => Inner::Sqlite(read.acquire().await.map_err(map_error)?),
+            Db::Postgres(pool) => Inner::Postgres(pool.acquire().await.map_err(map_error)?),
+        };
+        Ok(Session(inner))
+    }
+
+    /// A read transaction that sees one moment of the database throughout.
+    pub async fn snapshot(&self) -> Result<Session> {
+        let inner = match &self.db {
+            Db::Sqlite { read, .. } => Inner::SqliteTx(read.begin().await.map_err(map_error)?),
+            Db::Postgres(pool) => {
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+                Inner::PostgresTx(pool.begin_with(begin).await.map_err(map_error)?)
+            }
+        };
+        Ok(Session(inner))
+    }
+
+    /// A transaction to write with: no permit, no write.
+    pub async fn begin(&self, permit: &Permit, stamp: Stamp) -> Result<Tx> {
+        let inner = match &self.db {
+            Db::Sqlite { write, .. } => {
+                Inner::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await.map_err(map_error)?)
+            }
+            Db::Postgres(pool) => Inner::PostgresTx(pool.begin().await.map_err(map_error)?),
+        };
+        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, committed: self.committed.clone() })
+    }
+
+    /// Waits until something may have been committed, or the time is up.
+    pub async fn wait_committed(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.committed.notified()).await;
+    }
+
+    pub fn notify_committed(&self) {
+        self.committed.notify_one();
+    }
+
+    /// Changes whenever new numbers were given.
+    pub fn watch_sequenced(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.sequenced.subscribe()
+    }
+
+    pub fn notify_sequenced(&self) {
+        self.sequenced.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub async fn close(&self) {
+        match &self.db {
+            Db::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+            Db::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+async fn connect_sqlite(options: &ConnectOptions<'_>) -> Result<Db> {
+    let base = SqliteConnectOptions::from_str(options.url)
+        .map_err(|error| invalid_url(&error))?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // An acknowledged change survives a power cut; what NORMAL would save is measured in ./bench.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(10))
+        .foreign_keys(true)
+        .statement_cache_capacity(256);
+    let write = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(Duration::from_secs(30))
+        .connect_with(base.clone())
+        .await
+        .map_err(map_error)?;
+    let read = SqlitePoolOptions::new()
+        .max_connections(options.max_connections.clamp(2, 8))
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_with(base)
+        .await
+        .map_err(map_error)?;
+    Ok(Db::Sqlite { write, read })
+}
+
+async fn connect_postgres(options: &ConnectOptions<'_>) -> Result<Db> {
+    let connect = PgConnectOptions::from_str(options.url)
+        .map_err(|error| invalid_url(&error))?
+        .application_name("gpuaas")
+        // A waiter gives up rather than hang: the caller gets 503 and may try again.
+        .options([("lock_timeout", "10s"), ("statement_timeout", "60s")])
+        .statement_cache_capacity(256);
+    let pool = PgPoolOptions::new()
+        .max_connections(options.max_connections.max(2))
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_with(connect)
+        .await
+        .map_err(map_error)?;
+    Ok(Db::Postgres(pool))
+}
+
+fn invalid_url(error: &sqlx::Error) -> Error {
+    // The address may hold a password: say what is wrong without repeating it.
+    Error::new(Kind::Invalid, "invalid_database_url", "The database address cannot be read.")
+        .with_internal(format!("database address: {}", error.to_string().chars().take(80).collect::<String>()))
+}

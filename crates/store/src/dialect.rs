@@ -1,0 +1,101 @@
+//! Where the two databases differ, and nowhere else.
+
+use gpuaas_domain::{Error, Kind};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    /// The column type behind a token of the migration files.
+    pub(crate) fn column_type(self, token: &str) -> Option<&'static str> {
+        Some(match (self, token) {
+            (Self::Sqlite, "uuid" | "bytes") => "BLOB",
+            // Byte order on both sides, or the same list would be sorted two ways.
+            (Self::Postgres, "text") => "TEXT COLLATE \"C\"",
+            (Self::Sqlite, "text" | "ts" | "json") => "TEXT",
+            (Self::Sqlite, "i64" | "bool") => "INTEGER",
+            (Self::Postgres, "uuid") => "UUID",
+            (Self::Postgres, "bytes") => "BYTEA",
+            (Self::Postgres, "ts") => "TIMESTAMPTZ",
+            (Self::Postgres, "json") => "JSONB",
+            (Self::Postgres, "i64") => "BIGINT",
+            (Self::Postgres, "bool") => "BOOLEAN",
+            (Self::Sqlite, "strict") => " STRICT",
+            (Self::Postgres, "strict") => "",
+            _ => return None,
+        })
+    }
+
+    /// The database itself refuses to change or remove rows of `table`.
+    pub(crate) fn insert_only(self, table: &str) -> String {
+        match self {
+            Self::Sqlite => ["UPDATE", "DELETE"]
+                .map(|verb| {
+                    format!(
+                        "CREATE TRIGGER {table}_no_{lower} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, '{table} is insert-only'); END;",
+                        lower = verb.to_lowercase()
+                    )
+                })
+                .join("\n"),
+            Self::Postgres => format!(
+                "CREATE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '{table} is insert-only' USING ERRCODE = 'restrict_violation'; END $$;\n\
+                 CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_refuse();\n\
+                 CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {table}_refuse();"
+            ),
+        }
+    }
+
+    /// Every new row of `table` waits in `unnumbered`, visible exactly when the row itself is.
+    pub(crate) fn number_later(self, table: &str) -> String {
+        match self {
+            Self::Sqlite => format!(
+                "CREATE TRIGGER {table}_number_later AFTER INSERT ON {table} BEGIN INSERT INTO unnumbered (stream, row_id) VALUES ('{table}', NEW.id); END;"
+            ),
+            Self::Postgres => format!(
+                "CREATE FUNCTION {table}_number_later() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO unnumbered (stream, row_id) VALUES ('{table}', NEW.id); RETURN NULL; END $$;\n\
+                 CREATE TRIGGER {table}_number_later AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_number_later();"
+            ),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+/// A database error in the caller's terms. Constraint violations that mean something to the caller are matched
+/// by the operation before this; what arrives here is contention, an outage or a bug.
+pub(crate) fn map_error(error: sqlx::Error) -> Error {
+    match &error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed => {
+            return unavailable("The database is not reachable right now; try again.").with_source(error);
+        }
+        sqlx::Error::Database(inner) => {
+            let code = inner.code().unwrap_or_default();
+            // 40001/40P01: serialisation or deadlock; 55P03: lock wait ended; 57P01..03, 53300: shutting down or full.
+            let passing = ["40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300"];
+            // SQLite: 5 busy, 6 locked, 261/517 their extended forms, 13 disk full, 8/1032 read-only.
+            let sqlite_passing = ["5", "6", "261", "517", "13", "8", "1032"];
+            if passing.contains(&code.as_ref()) || sqlite_passing.contains(&code.as_ref()) {
+                return unavailable("The database is busy or full right now; try again.").with_source(error);
+            }
+        }
+        _ => {}
+    }
+    Error::internal(format!("database: {error}")).with_source(error)
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::new(Kind::Unavailable, "database_unavailable", message)
+}
+
+/// Whether the error says that a unique index already has this value.
+pub(crate) fn is_unique_violation(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(inner) if inner.is_unique_violation())
+}
