@@ -1,1 +1,17 @@
+//! Use cases and loops: what the platform does, around decisions that `domain` makes.
+//!
+//! An *operation* reads like its sentence: permit, begin, load, decide, prepare. It ends in a [`Prepared`] change,
+//! which the caller commits together with the answer it gives. A *reconciler* takes no input: it is woken by signal
+//! or timer, looks at the world, and moves it one step.
 
+mod context;
+mod passwords;
+mod plane;
+mod tokens;
+
+pub mod operations;
+pub mod reconcilers;
+
+pub use context::{Caller, Credential, Known, OpContext, Origin, Prepared, RouteFacts, Target};
+pub use plane::{Clock, ControlPlane, Settings, SystemClock};
+pub use tokens::{OpaqueKind, OpaqueToken};

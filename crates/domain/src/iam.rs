@@ -67,6 +67,11 @@ impl Permission {
         Self::ALL.iter().copied().find(|permission| permission.key() == key)
     }
 
+    /// Looking, not changing.
+    pub fn is_read(self) -> bool {
+        self.key().ends_with(".read") || self == Self::AuditVerify
+    }
+
     /// Work that needs a person behind it; a service account is refused whatever its roles say.
     pub fn needs_human(self) -> bool {
         use Permission as P;

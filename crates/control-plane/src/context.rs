@@ -1,0 +1,236 @@
+//! One call: who makes it, for which route, in which story; and the permits and transactions it gets.
+
+use std::sync::Arc;
+
+use gpuaas_domain::event::{Change, ObjectRef};
+use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
+use gpuaas_domain::identity::{ServiceAccount, User};
+use gpuaas_domain::ids::{AuditId, EventId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId};
+use gpuaas_domain::standing::Standing;
+use gpuaas_domain::{Error, Result, Timestamp};
+use gpuaas_store::idempotency::Record;
+use gpuaas_store::{Stamp, Tx};
+
+use crate::plane::ControlPlane;
+
+/// How a caller proved who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    Session(SessionId),
+    PersonalToken(PersonalTokenId),
+    ServiceAccountToken,
+}
+
+/// A caller we know, with everything they hold at this moment.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub actor: Actor,
+    pub grants: Vec<Grant>,
+    pub credential: Credential,
+    pub expires_at: Timestamp,
+    pub user: Option<User>,
+    pub account: Option<ServiceAccount>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Caller {
+    Anonymous,
+    Known(Box<Known>),
+}
+
+/// The story a call belongs to: its correlation id and trace.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub correlation_id: String,
+    pub trace_id: String,
+}
+
+/// What the table of routes says about the route being called.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteFacts {
+    pub name: &'static str,
+    /// The only permission this call may ask for.
+    pub permission: Option<Permission>,
+    pub action: &'static str,
+}
+
+/// The place a call speaks about, before anybody has looked whether it exists.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    Platform,
+    Tenant(TenantId),
+    Project(ProjectId),
+}
+
+#[derive(Clone)]
+pub struct OpContext {
+    pub plane: Arc<ControlPlane>,
+    pub caller: Caller,
+    pub origin: Origin,
+    pub route: RouteFacts,
+    /// The version the caller expects to change, from `If-Match`.
+    pub if_match: Option<i64>,
+}
+
+/// A change that is ready but not committed: whoever answers the caller commits it together with the answer.
+#[must_use = "a prepared change has no effect until it is committed"]
+pub struct Prepared<T> {
+    tx: Tx,
+    change: Change,
+    pub outcome: T,
+}
+
+impl<T> Prepared<T> {
+    pub fn new(tx: Tx, change: Change, outcome: T) -> Self {
+        Self { tx, change, outcome }
+    }
+
+    pub async fn commit(self, record: Option<Record>) -> Result<T> {
+        self.tx.commit(self.change, record).await?;
+        Ok(self.outcome)
+    }
+}
+
+impl OpContext {
+    pub fn now(&self) -> Timestamp {
+        self.plane.now()
+    }
+
+    pub fn stamp(&self) -> Stamp {
+        Stamp {
+            at: self.now(),
+            correlation_id: self.origin.correlation_id.clone(),
+            trace_id: self.origin.trace_id.clone(),
+            audit_id: AuditId::new(self.plane.new_uuid()),
+            event_id: EventId::new(self.plane.new_uuid()),
+        }
+    }
+
+    pub async fn begin(&self, permit: &Permit) -> Result<Tx> {
+        self.plane.store.begin(permit, self.stamp()).await
+    }
+
+    /// The caller, or 401.
+    pub fn known(&self) -> Result<&Known> {
+        match &self.caller {
+            Caller::Known(known) => Ok(known),
+            Caller::Anonymous => {
+                Err(Error::unauthenticated("unauthenticated", "Sign in first: this needs a session or a token."))
+            }
+        }
+    }
+
+    /// The person calling; machines are refused.
+    pub async fn person(&self) -> Result<UserId> {
+        let known = self.known()?;
+        match known.actor {
+            Actor::User(user) => Ok(user),
+            Actor::ServiceAccount(_) | Actor::System(_) => {
+                let refusal = Error::forbidden("human_actor_required", "A service account cannot do this; a person has to.");
+                self.record_denial(Scope::Platform, ObjectRef::new("account", known.actor.id()), &refusal).await?;
+                Err(refusal)
+            }
+        }
+    }
+
+    pub async fn permit_at(&self, permission: Permission, target: Target) -> Result<Permit> {
+        match target {
+            Target::Platform => self.permit_platform(permission).await,
+            Target::Tenant(id) => self.permit_tenant(permission, id).await,
+            Target::Project(id) => self.permit_project(permission, id).await,
+        }
+    }
+
+    pub async fn permit_platform(&self, permission: Permission) -> Result<Permit> {
+        self.decide(permission, Scope::Platform, ObjectRef::new("platform", self.plane.platform_id)).await
+    }
+
+    pub async fn permit_tenant(&self, permission: Permission, id: TenantId) -> Result<Permit> {
+        let known = self.known()?;
+        let object = ObjectRef::new("tenant", id);
+        let standing = self.plane.store.read().await?.locate_tenant(id).await?;
+        let Some(standing) = standing.filter(|standing| *standing != Standing::Tombstone) else {
+            return self.refuse_invisible(object).await;
+        };
+        let permit = self.decide(permission, Scope::Tenant(id), object.clone()).await?;
+        let may_mend = permission.is_read() || permission == Permission::TenantManage;
+        self.check_standing(known, standing, Scope::Platform, may_mend, "tenant", permit, object).await
+    }
+
+    pub async fn permit_project(&self, permission: Permission, id: ProjectId) -> Result<Permit> {
+        let known = self.known()?;
+        let object = ObjectRef::new("project", id);
+        let located = self.plane.store.read().await?.locate_project(id).await?;
+        let Some(located) = located.filter(|located| located.project != Standing::Tombstone) else {
+            return self.refuse_invisible(object).await;
+        };
+        let permit = self.decide(permission, located.scope, object.clone()).await?;
+        let may_mend = permission.is_read() || permission == Permission::ProjectManage;
+        let permit =
+            self.check_standing(known, located.tenant, Scope::Platform, may_mend, "tenant", permit, object.clone()).await?;
+        let tenant = located.scope.tenant().map_or(Scope::Platform, Scope::Tenant);
+        self.check_standing(known, located.project, tenant, may_mend, "project", permit, object).await
+    }
+
+    /// Suspended means refused, except for those above it who look after it.
+    #[expect(clippy::too_many_arguments, reason = "two callers, and the arguments are what the rule speaks about")]
+    async fn check_standing(
+        &self,
+        known: &Known,
+        standing: Standing,
+        keeper: Scope,
+        may_mend: bool,
+        what: &'static str,
+        permit: Permit,
+        object: ObjectRef,
+    ) -> Result<Permit> {
+        if standing.is_active() || (may_mend && known.grants.iter().any(|grant| grant.scope.covers(keeper))) {
+            return Ok(permit);
+        }
+        let code = if what == "tenant" { "tenant_suspended" } else { "project_suspended" };
+        let refusal = Error::forbidden(code, format!("The {what} is {}; ask its admin to resume it.", standing.name()))
+            .with_param("state", standing.name());
+        self.record_denial(permit.scope(), object, &refusal).await?;
+        Err(refusal)
+    }
+
+    async fn decide(&self, permission: Permission, scope: Scope, object: ObjectRef) -> Result<Permit> {
+        let known = self.known()?;
+        if self.route.permission != Some(permission) {
+            return Err(Error::internal(format!(
+                "route {} declares {:?} but its operation asks for {permission}",
+                self.route.name, self.route.permission
+            )));
+        }
+        match iam::decide(known.actor, &known.grants, permission, scope) {
+            Ok(permit) => Ok(permit),
+            Err(Denial::Invisible) => self.refuse_invisible(object).await,
+            Err(denial) => {
+                let refusal = denial.into_error();
+                self.record_denial(scope, object, &refusal).await?;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Missing and foreign take the same way, at the same cost, into the platform's trail: the other tenant's
+    /// trail must not tell that somebody asked, nor this one that there is something to ask about.
+    async fn refuse_invisible(&self, object: ObjectRef) -> Result<Permit> {
+        let refusal = Error::not_found();
+        self.record_denial(Scope::Platform, object, &refusal).await?;
+        Err(refusal)
+    }
+
+    async fn record_denial(&self, scope: Scope, object: ObjectRef, refusal: &Error) -> Result<()> {
+        let known = self.known()?;
+        self.plane.store.record_denial(&self.stamp(), known.actor, scope, self.route.action, object, refusal).await
+    }
+
+    /// Refuses to change what the caller has not seen.
+    pub fn check_version(&self, version: i64) -> Result<()> {
+        match self.if_match {
+            Some(expected) if expected != version => Err(Error::stale().with_param("version", version)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What every operation needs at hand: store, custody, clock, entropy, settings.
+
+use std::sync::{Arc, RwLock};
+
+use gpuaas_custody::{Entropy, Place, Sealed, SecretClass, SecretStore};
+use gpuaas_domain::ids::{AuditId, EventId, KeyId, uuid_v7};
+use gpuaas_domain::machine_token::MAX_TOKEN_TTL_SECONDS;
+use gpuaas_domain::{Error, Result, Secret, Timestamp};
+use gpuaas_store::sealed::{SealedSecret, TokenKey};
+use gpuaas_store::{Stamp, Store};
+use ring::signature::Ed25519KeyPair;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+/// Where "now" comes from. A parameter, so that tests can move it.
+pub trait Clock: Send + Sync {
+    fn now(&self) -> Timestamp;
+}
+
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+    fn now(&self) -> Timestamp {
+        let since_1970 = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .expect("the clock of a server is after 1970");
+        let micros = i64::try_from(since_1970.as_micros()).expect("the year is below 292 000");
+        Timestamp::from_unix_micros(micros).expect("the present is representable")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Life of a machine token; at most 900.
+    pub service_account_token_ttl_seconds: u32,
+    pub session_ttl_seconds: i64,
+    pub login_link_ttl_seconds: i64,
+    pub wrap_ttl_seconds: i64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            service_account_token_ttl_seconds: MAX_TOKEN_TTL_SECONDS,
+            session_ttl_seconds: 12 * 60 * 60,
+            login_link_ttl_seconds: 15 * 60,
+            wrap_ttl_seconds: 60 * 60,
+        }
+    }
+}
+
+/// The keys that sign and check machine tokens. Loaded once, again when an unknown key id turns up.
+#[derive(Default)]
+pub(crate) struct TokenKeys {
+    pub(crate) signer: Option<(KeyId, Arc<Ed25519KeyPair>)>,
+    pub(crate) verifiers: Vec<TokenKey>,
+    loaded_at: Option<Timestamp>,
+}
+
+pub struct ControlPlane {
+    pub store: Store,
+    pub custody: Arc<dyn SecretStore>,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub settings: Settings,
+    pub platform_id: Uuid,
+    pub(crate) token_keys: RwLock<TokenKeys>,
+    /// Password hashing takes memory and a core for a moment; no more than this many at once.
+    pub(crate) hashing: Semaphore,
+}
+
+impl ControlPlane {
+    pub fn new(
+        store: Store,
+        custody: Arc<dyn SecretStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        settings: Settings,
+        platform_id: Uuid,
+    ) -> Self {
+        let hashing = Semaphore::new(2);
+        let token_keys = RwLock::default();
+        Self { store, custody, clock, entropy, settings, platform_id, token_keys, hashing }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn new_uuid(&self) -> Uuid {
+        let mut random = [0; 10];
+        self.entropy.fill(&mut random);
+        uuid_v7(self.now(), &random)
+    }
+
+    /// A stamp for what the platform does on its own account.
+    pub fn stamp(&self, correlation_id: &str, trace_id: &str) -> Stamp {
+        Stamp {
+            at: self.now(),
+            correlation_id: correlation_id.to_owned(),
+            trace_id: trace_id.to_owned(),
+            audit_id: AuditId::new(self.new_uuid()),
+            event_id: EventId::new(self.new_uuid()),
+        }
+    }
+
+    /// A stamp with a story of its own.
+    pub fn own_stamp(&self) -> Stamp {
+        let id = gpuaas_domain::chain::hex(&self.entropy.bytes16());
+        self.stamp(&id, &id)
+    }
+
+    /// Opens a stored secret.
+    pub async fn open_secret(&self, class: SecretClass, secret: &SealedSecret) -> Result<Secret<Vec<u8>>> {
+        let sealed = Sealed { kek_id: secret.kek_id.clone(), bytes: secret.sealed.clone() };
+        self.custody.open(class, secret_place(secret), &sealed).await
+    }
+
+    /// The key that signs machine tokens now.
+    pub(crate) async fn token_signer(&self) -> Result<(KeyId, Arc<Ed25519KeyPair>)> {
+        if let Some(signer) = self.token_keys.read().expect("no holder panics").signer.clone() {
+            return Ok(signer);
+        }
+        self.load_token_keys().await?;
+        let keys = self.token_keys.read().expect("no holder panics");
+        keys.signer.clone().ok_or_else(|| Error::internal("the platform has no key to sign tokens with"))
+    }
+
+    /// The public half of the key a token names. A key retired longer ago than any token lives is unknown.
+    pub(crate) async fn token_verifier(&self, key_id: &str) -> Result<Option<[u8; 32]>> {
+        let now = self.now();
+        let find = |keys: &TokenKeys| {
+            keys.verifiers
+                .iter()
+                .filter(|key| {
+                    key.retired_at.is_none_or(|at| now.seconds_since(at) <= i64::from(MAX_TOKEN_TTL_SECONDS))
+                })
+                .find(|key| key.id.to_string() == key_id)
+                .map(|key| key.public_key)
+        };
+        {
+            let keys = self.token_keys.read().expect("no holder panics");
+            if let Some(found) = find(&keys) {
+                return Ok(Some(found));
+            }
+            // Unknown ids are free to make up: look in the database at most once a second for them.
+            if keys.loaded_at.is_some_and(|at| now.seconds_since(at).abs() < 1) {
+                return Ok(None);
+            }
+        }
+        self.load_token_keys().await?;
+        Ok(find(&self.token_keys.read().expect("no holder panics")))
+    }
+
+    pub(crate) async fn load_token_keys(&self) -> Result<()> {
+        let mut session = self.store.read().await?;
+        let verifiers = session.list_token_keys().await?;
+        let mut signer = None;
+        if let Some(current) = verifiers.iter().find(|key| key.retired_at.is_none()) {
+            let secret = session
+                .find_secret(current.secret_id)
+                .await?
+                .ok_or_else(|| Error::internal("the secret of the token key is missing"))?;
+            drop(session);
+            let seed = self.open_secret(SecretClass::Operator, &secret).await?;
+            let pair = Ed25519KeyPair::from_seed_and_public_key(seed.expose(), &current.public_key)
+                .map_err(|_| Error::internal("the token key does not fit its public half"))?;
+            signer = Some((current.id, Arc::new(pair)));
+        }
+        *self.token_keys.write().expect("no holder panics") = TokenKeys { signer, verifiers, loaded_at: Some(self.now()) };
+        Ok(())
+    }
+}
+
+pub(crate) fn secret_place(secret: &SealedSecret) -> Place {
+    Place {
+        table: "secrets",
+        column: "sealed",
+        row: secret.id.uuid(),
+        tenant: secret.tenant_id.map(gpuaas_domain::ids::TenantId::uuid),
+    }
+}
