@@ -57,3 +57,7 @@ pub struct PageQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
+
+/// Members of an answer that are shown once. An answer that has any of them also has `secret_redacted`, and a
+/// repeated request gets them as `null` with `secret_redacted` true.
+pub const SHOWN_ONCE: &[&str] = &["secret", "initial_password", "private_key_pem", "wrapped_private_key"];

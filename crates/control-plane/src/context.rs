@@ -75,18 +75,38 @@ pub struct OpContext {
 /// A change that is ready but not committed: whoever answers the caller commits it together with the answer.
 #[must_use = "a prepared change has no effect until it is committed"]
 pub struct Prepared<T> {
+    pending: Pending,
+    outcome: T,
+}
+
+/// The transaction and the change it waits to be committed with.
+#[must_use = "a pending change has no effect until it is committed"]
+pub struct Pending {
     tx: Tx,
     change: Change,
-    pub outcome: T,
+}
+
+impl Pending {
+    pub async fn commit(self, record: Option<Record>) -> Result<()> {
+        self.tx.commit(self.change, record).await
+    }
 }
 
 impl<T> Prepared<T> {
     pub fn new(tx: Tx, change: Change, outcome: T) -> Self {
-        Self { tx, change, outcome }
+        Self { pending: Pending { tx, change }, outcome }
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Prepared<U> {
+        Prepared { pending: self.pending, outcome: f(self.outcome) }
+    }
+
+    pub fn into_parts(self) -> (Pending, T) {
+        (self.pending, self.outcome)
     }
 
     pub async fn commit(self, record: Option<Record>) -> Result<T> {
-        self.tx.commit(self.change, record).await?;
+        self.pending.commit(record).await?;
         Ok(self.outcome)
     }
 }

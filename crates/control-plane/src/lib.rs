@@ -12,6 +12,6 @@ mod tokens;
 pub mod operations;
 pub mod reconcilers;
 
-pub use context::{Caller, Credential, Known, OpContext, Origin, Prepared, RouteFacts, Target};
+pub use context::{Caller, Credential, Known, OpContext, Origin, Pending, Prepared, RouteFacts, Target};
 pub use plane::{Clock, ControlPlane, Settings, SystemClock};
 pub use tokens::{OpaqueKind, OpaqueToken};

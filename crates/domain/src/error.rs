@@ -52,8 +52,12 @@ impl FieldError {
     }
 }
 
+/// Boxed inside, so that a `Result` stays small on the way up.
 #[derive(Debug)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     kind: Kind,
     code: &'static str,
     message: String,
@@ -65,7 +69,7 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Inner {
             kind,
             code,
             message: message.into(),
@@ -73,7 +77,7 @@ impl Error {
             fields: Vec::new(),
             internal: None,
             source: None,
-        }
+        }))
     }
 
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
@@ -83,7 +87,7 @@ impl Error {
     /// Field errors gathered under the common code `validation_failed`.
     pub fn fields(fields: Vec<FieldError>) -> Self {
         let mut error = Self::invalid("validation_failed", "The request has fields that cannot be accepted.");
-        error.fields = fields;
+        error.0.fields = fields;
         error
     }
 
@@ -119,54 +123,54 @@ impl Error {
 
     #[must_use]
     pub fn with_internal(mut self, what: impl Into<String>) -> Self {
-        self.internal = Some(what.into());
+        self.0.internal = Some(what.into());
         self
     }
 
     #[must_use]
     pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
+        self.0.source = Some(Box::new(source));
         self
     }
 
     #[must_use]
     pub fn with_param(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.params.insert(name, value.into());
+        self.0.params.insert(name, value.into());
         self
     }
 
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.0.kind
     }
 
     pub fn code(&self) -> &'static str {
-        self.code
+        self.0.code
     }
 
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     pub fn params(&self) -> &BTreeMap<&'static str, Value> {
-        &self.params
+        &self.0.params
     }
 
     pub fn field_errors(&self) -> &[FieldError] {
-        &self.fields
+        &self.0.fields
     }
 
     pub fn internal_text(&self) -> Option<&str> {
-        self.internal.as_deref()
+        self.0.internal.as_deref()
     }
 }
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)?;
-        for field in &self.fields {
+        write!(f, "{}: {}", self.0.code, self.0.message)?;
+        for field in &self.0.fields {
             write!(f, " [{} {}: {}]", field.path, field.code, field.message)?;
         }
-        if let Some(internal) = &self.internal {
+        if let Some(internal) = &self.0.internal {
             write!(f, " ({internal})")?;
         }
         Ok(())
@@ -175,6 +179,6 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+        self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
     }
 }

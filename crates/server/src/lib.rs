@@ -1,1 +1,13 @@
+//! The server: turns HTTP into operations, configuration into roles, and wires everything together. It holds no
+//! rule of the business; those are in `domain` and `control-plane`.
 
+pub mod commands;
+pub mod config;
+pub mod contract;
+pub mod http;
+pub mod listener;
+pub mod metrics;
+pub mod roles;
+pub mod tasks;
+pub mod telemetry;
+pub mod tls;

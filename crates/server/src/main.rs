@@ -1,1 +1,10 @@
-fn main() {}
+//! `gpuaas-server`.
+
+use clap::Parser as _;
+
+#[tokio::main]
+async fn main() -> std::process::ExitCode {
+    // Before anything else: two TLS providers in one program would be a choice made by chance.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    gpuaas_server::commands::run(gpuaas_server::commands::Cli::parse()).await
+}

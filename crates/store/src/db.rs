@@ -12,7 +12,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool, Transaction};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::dialect::{Dialect, map_error};
 use crate::idempotency::Record;
@@ -21,10 +21,35 @@ use crate::idempotency::Record;
 #[derive(Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    /// Something was committed: the sequencer and the work loops should look.
-    committed: Arc<Notify>,
+    signals: Arc<Signals>,
+}
+
+/// Who should look, and what the other processes should be told.
+#[derive(Default)]
+struct Signals {
+    /// Something was committed: the sequencer should look.
+    committed: Notify,
     /// The sequencer numbered something: readers of streams should look.
-    sequenced: Arc<tokio::sync::watch::Sender<u64>>,
+    sequenced: watch::Sender<u64>,
+    /// What happened in this process, for [`Store::relay_wakeups`].
+    own: Own,
+}
+
+#[derive(Default)]
+struct Own {
+    commits: watch::Sender<u64>,
+    numberings: watch::Sender<u64>,
+}
+
+impl Signals {
+    fn commit_here(&self) {
+        self.committed.notify_one();
+        bump(&self.own.commits);
+    }
+}
+
+fn bump(count: &watch::Sender<u64>) {
+    count.send_modify(|count| *count = count.wrapping_add(1));
 }
 
 #[derive(Clone)]
@@ -91,7 +116,7 @@ pub struct Tx {
     session: Session,
     permit: Permit,
     stamp: Stamp,
-    committed: Arc<Notify>,
+    signals: Arc<Signals>,
 }
 
 impl std::ops::Deref for Tx {
@@ -128,7 +153,7 @@ impl Tx {
         }
         self.session.insert_change(&self.permit, &self.stamp, change).await?;
         self.session.commit().await?;
-        self.committed.notify_one();
+        self.signals.commit_here();
         Ok(())
     }
 
@@ -157,7 +182,7 @@ impl Store {
                 "The database address must start with sqlite: or postgres://.",
             ));
         };
-        Ok(Self { db, committed: Arc::new(Notify::new()), sequenced: Arc::new(tokio::sync::watch::Sender::new(0)) })
+        Ok(Self { db, signals: Arc::default() })
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -196,25 +221,26 @@ impl Store {
             }
             Db::Postgres(pool) => Inner::PostgresTx(pool.begin().await.map_err(map_error)?),
         };
-        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, committed: self.committed.clone() })
+        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, signals: self.signals.clone() })
     }
 
     /// Waits until something may have been committed, or the time is up.
     pub async fn wait_committed(&self, at_most: Duration) {
-        let _ = tokio::time::timeout(at_most, self.committed.notified()).await;
+        let _ = tokio::time::timeout(at_most, self.signals.committed.notified()).await;
     }
 
-    pub fn notify_committed(&self) {
-        self.committed.notify_one();
+    pub(crate) fn notify_committed(&self) {
+        self.signals.commit_here();
     }
 
-    /// Changes whenever new numbers were given.
-    pub fn watch_sequenced(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.sequenced.subscribe()
+    /// Changes whenever new numbers were given, here or in another process.
+    pub fn watch_sequenced(&self) -> watch::Receiver<u64> {
+        self.signals.sequenced.subscribe()
     }
 
     pub fn notify_sequenced(&self) {
-        self.sequenced.send_modify(|count| *count = count.wrapping_add(1));
+        bump(&self.signals.sequenced);
+        bump(&self.signals.own.numberings);
     }
 
     pub async fn close(&self) {
@@ -273,4 +299,47 @@ fn invalid_url(error: &sqlx::Error) -> Error {
     // The address may hold a password: say what is wrong without repeating it.
     Error::new(Kind::Invalid, "invalid_database_url", "The database address cannot be read.")
         .with_internal(format!("database address: {}", error.to_string().chars().take(80).collect::<String>()))
+}
+
+const WAKE_CHANNEL: &str = "gpuaas_wake";
+const COMMITTED: &str = "committed";
+const SEQUENCED: &str = "sequenced";
+
+impl Store {
+    /// The wake-up between processes on PostgreSQL: what this one commits or numbers is told to the others, and
+    /// what they tell wakes our loops. A lost message costs at most one polling period. Runs until dropped;
+    /// returns at once on SQLite, where there is one process.
+    pub async fn relay_wakeups(&self) {
+        let Db::Postgres(pool) = &self.db else { return };
+        loop {
+            if let Err(error) = self.relay_until_broken(pool).await {
+                tracing::debug!("the wake-up channel broke and is opened again: {error}");
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn relay_until_broken(&self, pool: &PgPool) -> sqlx::Result<()> {
+        let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
+        listener.listen(WAKE_CHANNEL).await?;
+        let mut commits = self.signals.own.commits.subscribe();
+        let mut numberings = self.signals.own.numberings.subscribe();
+        loop {
+            let told = tokio::select! {
+                notification = listener.recv() => {
+                    match notification?.payload() {
+                        COMMITTED => self.signals.committed.notify_one(),
+                        SEQUENCED => bump(&self.signals.sequenced),
+                        _ => {}
+                    }
+                    continue;
+                }
+                _ = commits.changed() => COMMITTED,
+                _ = numberings.changed() => SEQUENCED,
+            };
+            sqlx::query("SELECT pg_notify($1, $2)").bind(WAKE_CHANNEL).bind(told).execute(pool).await?;
+            // At most one message in 20 ms, however busy we are.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
 }

@@ -1,0 +1,171 @@
+//! The configuration as documentation and as it stands, both made from the types.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::Config;
+
+fn schema() -> Value {
+    schemars::schema_for!(Config).to_value()
+}
+
+struct Setting {
+    key: String,
+    about: String,
+    kind: String,
+}
+
+fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
+    node.get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| root.pointer(reference.trim_start_matches('#')))
+        .unwrap_or(node)
+}
+
+fn collect(root: &Value, node: &Value, prefix: &str, out: &mut Vec<Setting>) {
+    let Some(properties) = node.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let target = resolve(root, property);
+        if target.get("properties").is_some() {
+            collect(root, target, &key, out);
+            continue;
+        }
+        let text = |node: &Value| node.get("description").and_then(Value::as_str).map(str::to_owned);
+        let about = text(property).or_else(|| text(target)).unwrap_or_default().replace('\n', " ");
+        out.push(Setting { key, about, kind: kind(target) });
+    }
+}
+
+fn kind(node: &Value) -> String {
+    if let Some(options) = node.get("oneOf").and_then(Value::as_array) {
+        let names: Vec<_> =
+            options.iter().filter_map(|option| option.get("const").and_then(Value::as_str)).map(|name| format!("`{name}`")).collect();
+        return names.join(", ");
+    }
+    if let Some(options) = node.get("enum").and_then(Value::as_array) {
+        let names: Vec<_> = options.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
+        return names.join(", ");
+    }
+    let base = node.get("type").and_then(Value::as_str).unwrap_or("text");
+    match (node.get("minimum"), node.get("maximum")) {
+        (Some(least), Some(most)) => format!("{base} {least} to {most}"),
+        _ => base.to_owned(),
+    }
+}
+
+fn settings() -> Vec<Setting> {
+    let root = schema();
+    let mut out = Vec::new();
+    collect(&root, &root, "", &mut out);
+    out
+}
+
+pub(super) fn known_keys() -> Vec<String> {
+    settings().into_iter().map(|setting| setting.key).collect()
+}
+
+/// Key and value of every setting, secrets masked.
+fn values(config: &Config) -> Vec<(String, String)> {
+    let quote = |text: &str| format!("{text:?}");
+    let http = &config.http;
+    let masked = if config.database.url.expose().is_empty() { quote("") } else { quote(&mask(config.database.url.expose())) };
+    let tls_mode = match config.tls.mode {
+        super::TlsMode::Off => "off",
+        super::TlsMode::Files => "files",
+        super::TlsMode::LocalCa => "local_ca",
+    };
+    [
+        ("data_dir", quote(&config.data_dir.display().to_string())),
+        ("http.listen", quote(&http.listen.to_string())),
+        ("http.public_url", quote(&http.public_url)),
+        ("http.header_timeout_seconds", http.header_timeout_seconds.to_string()),
+        ("http.request_timeout_seconds", http.request_timeout_seconds.to_string()),
+        ("http.shutdown_seconds", http.shutdown_seconds.to_string()),
+        ("http.max_connections", http.max_connections.to_string()),
+        ("tls.mode", quote(tls_mode)),
+        ("tls.certificate_file", quote(&config.tls.certificate_file.display().to_string())),
+        ("tls.key_file", quote(&config.tls.key_file.display().to_string())),
+        ("database.url", masked),
+        ("database.max_connections", config.database.max_connections.to_string()),
+        ("database.auto_migrate", config.database.auto_migrate.to_string()),
+        ("auth.service_account_token_ttl_seconds", config.auth.service_account_token_ttl_seconds.to_string()),
+        ("auth.session_ttl_seconds", config.auth.session_ttl_seconds.to_string()),
+        ("auth.login_link_ttl_seconds", config.auth.login_link_ttl_seconds.to_string()),
+        ("auth.wrap_ttl_seconds", config.auth.wrap_ttl_seconds.to_string()),
+        ("limits.reads_per_second", config.limits.reads_per_second.to_string()),
+        ("limits.writes_per_second", config.limits.writes_per_second.to_string()),
+        ("limits.credentials_per_second", config.limits.credentials_per_second.to_string()),
+        ("limits.wrong_passwords", config.limits.wrong_passwords.to_string()),
+        ("limits.max_streams", config.limits.max_streams.to_string()),
+        ("log.level", quote(config.log.level.name())),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .to_vec()
+}
+
+/// What stands between `://` and `@` may hold a password; what follows `?` may too.
+fn mask(url: &str) -> String {
+    let without_query = url.split('?').next().unwrap_or_default();
+    match without_query.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+        Some((scheme, (_, host))) => format!("{scheme}://***@{host}"),
+        None => without_query.to_owned(),
+    }
+}
+
+/// The configuration as it stands, as TOML that can be read back (but for masked secrets).
+pub fn show(config: &Config) -> String {
+    let mut out = String::new();
+    let mut section = String::new();
+    for (key, value) in values(config) {
+        let (head, name) = key.rsplit_once('.').unwrap_or(("", &key));
+        if head != section {
+            section = head.to_owned();
+            let _ = write!(out, "\n[{section}]\n");
+        }
+        let _ = writeln!(out, "{name} = {value}");
+    }
+    out
+}
+
+/// The reference page.
+pub fn reference() -> String {
+    let defaults: std::collections::BTreeMap<_, _> = values(&Config::default()).into_iter().collect();
+    let mut out = String::from(
+        "# Configuration\n\nGenerated by `cargo xtask gen`; do not edit.\n\nOne TOML file (`gpuaas-server --config FILE …`), \
+         then the environment: `GPUAAS__SECTION__KEY` overrides `section.key`. Unknown keys are refused. \
+         `gpuaas-server config check` tells what is wrong, `gpuaas-server config show` what is in force, secrets masked.\n\n\
+         | Key | Environment | Type | Default | Meaning |\n|---|---|---|---|---|\n",
+    );
+    for setting in settings() {
+        let default = defaults.get(&setting.key).cloned().unwrap_or_default();
+        let variable = format!("GPUAAS__{}", setting.key.replace('.', "__").to_uppercase());
+        let _ = writeln!(out, "| `{}` | `{variable}` | {} | `{default}` | {} |", setting.key, setting.kind, setting.about);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_shown_and_documented() {
+        let shown: Vec<_> = values(&Config::default()).into_iter().map(|(key, _)| key).collect();
+        let mut known = known_keys();
+        let mut sorted = shown.clone();
+        known.sort();
+        sorted.sort();
+        assert_eq!(sorted, known);
+        assert!(settings().iter().all(|setting| !setting.about.is_empty()));
+    }
+
+    /// N-06: `config show` masks the password in the database address.
+    #[test]
+    fn a_password_in_the_database_address_is_masked() {
+        let config = super::super::from_parts("[database]\nurl = \"postgres://u:p4ss@db/x?password=q\"", []).unwrap();
+        let text = show(&config);
+        assert!(text.contains("postgres://***@db/x") && !text.contains("p4ss") && !text.contains("password=q"), "{text}");
+    }
+}

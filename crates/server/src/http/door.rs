@@ -1,0 +1,380 @@
+//! What every request passes, in this order: its story (correlation and trace), the rate, who is calling, whether
+//! the route is for them at all, the size of the body, the idempotency key. Handlers start behind it.
+
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
+use gpuaas_api::{Access, RateClass, Route};
+use gpuaas_control_plane::operations::authenticate;
+use gpuaas_control_plane::{Caller, ControlPlane, Known, OpContext, Origin, RouteFacts};
+use gpuaas_domain::{Error, Kind, Secret, chain};
+use gpuaas_store::idempotency::{Key, RETENTION_SECONDS};
+use http_body_util::BodyExt as _;
+use ring::digest::{Context, SHA256};
+use tokio::sync::Semaphore;
+use tracing::Instrument as _;
+
+use super::extract::Call;
+use super::idempotency::{self, Claim, InFlight};
+use super::origin::OwnOrigins;
+use super::problem::{ApiError, ApiResult, Carried};
+use super::rate::Buckets;
+use super::reply;
+use crate::config::{Config, Limits};
+use crate::listener::Peer;
+use crate::metrics::{Metrics, RequestLabels};
+use crate::tasks::Tasks;
+
+pub type AppState = Arc<App>;
+
+pub struct App {
+    pub(crate) plane: Arc<ControlPlane>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tasks: Tasks,
+    pub(crate) public_url: String,
+    pub(crate) origins: OwnOrigins,
+    pub(crate) cookie_name: String,
+    pub(crate) secure_cookies: bool,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) wrong_passwords: Buckets<String>,
+    reads: Buckets<String>,
+    writes: Buckets<String>,
+    credentials: Buckets<IpAddr>,
+    in_flight: Arc<InFlight>,
+    request_timeout: Duration,
+}
+
+impl App {
+    pub(crate) fn new(
+        plane: Arc<ControlPlane>,
+        config: &Config,
+        public_url: String,
+        metrics: Arc<Metrics>,
+        tasks: Tasks,
+    ) -> AppState {
+        let Limits { reads_per_second, writes_per_second, credentials_per_second, wrong_passwords, max_streams } = config.limits;
+        let secure_cookies = public_url.starts_with("https://");
+        // Cookies ignore ports: the platform's id keeps two platforms on one host apart.
+        let short = &plane.platform_id.as_simple().to_string()[..8].to_owned();
+        let prefix = if secure_cookies { "__Host-" } else { "" };
+        let bucket = |per_second: u32| Buckets::new(f64::from(per_second), f64::from(per_second) * 2.0);
+        Arc::new(Self {
+            origins: OwnOrigins::new(&public_url),
+            cookie_name: format!("{prefix}gpuaas_session_{short}"),
+            secure_cookies,
+            streams: Arc::new(Semaphore::new(max_streams)),
+            wrong_passwords: Buckets::new(f64::from(wrong_passwords) / 600.0, f64::from(wrong_passwords)),
+            reads: bucket(reads_per_second),
+            writes: bucket(writes_per_second),
+            credentials: Buckets::new(f64::from(credentials_per_second), f64::from(credentials_per_second) * 5.0),
+            in_flight: Arc::default(),
+            request_timeout: Duration::from_secs(config.http.request_timeout_seconds),
+            plane,
+            metrics,
+            tasks,
+            public_url,
+        })
+    }
+
+    pub(crate) fn too_large() -> ApiError {
+        Error::new(Kind::TooLarge, "body_too_large", "The body is larger than this call takes.").into()
+    }
+}
+
+/// Set by the inner door for the log line and the metrics.
+#[derive(Clone, Copy)]
+struct Reached(Route);
+
+/// A caller's own id for the story, if it is harmless; else one of ours.
+fn correlation_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
+    headers
+        .get("x-correlation-id")
+        .and_then(|value| value.to_str().ok())
+        .filter(|text| (1..=128).contains(&text.len()))
+        .filter(|text| text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':')))
+        .map_or_else(|| chain::hex(&plane.entropy.bytes16()), str::to_owned)
+}
+
+/// The trace id of a W3C `traceparent`, or a new one.
+fn trace_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
+    let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    headers
+        .get("traceparent")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| {
+            let parts: Vec<_> = text.split('-').collect();
+            let [version, trace, parent, flags] = parts.as_slice() else { return None };
+            let sizes = (version.len(), trace.len(), parent.len(), flags.len()) == (2, 32, 16, 2);
+            let sound = sizes && parts.iter().all(|part| is_hex(part)) && *version != "ff" && trace.bytes().any(|b| b != b'0');
+            sound.then(|| (*trace).to_owned())
+        })
+        .unwrap_or_else(|| chain::hex(&plane.entropy.bytes16()))
+}
+
+/// Around everything, also around what has no route.
+pub(super) async fn outermost(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let origin = Origin {
+        correlation_id: correlation_id(request.headers(), &app.plane),
+        trace_id: trace_id(request.headers(), &app.plane),
+    };
+    let span = tracing::info_span!(
+        "request",
+        correlation_id = %origin.correlation_id,
+        trace_id = %origin.trace_id,
+        org_id = tracing::field::Empty,
+        project_id = tracing::field::Empty,
+        app_instance_id = tracing::field::Empty,
+        operating_mode = tracing::field::Empty,
+        control_plane_scope = tracing::field::Empty,
+        runtime_backend = tracing::field::Empty,
+        actor = tracing::field::Empty,
+    );
+    let method = request.method().clone();
+    request.extensions_mut().insert(origin.clone());
+    let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
+    let mut response = answer.unwrap_or_else(|_| ApiError(Error::internal("a handler panicked")).into_response());
+    let _entered = span.enter();
+    if let Some(Carried(error)) = response.extensions_mut().remove::<Carried>() {
+        log_error(&error.0);
+        let headers = response.headers().clone();
+        let reached = response.extensions().get::<Reached>().copied();
+        response = error.render(&origin.correlation_id);
+        response.headers_mut().extend(headers.into_iter().filter_map(|(name, value)| Some((name?, value))).filter(
+            |(name, _)| *name == header::ALLOW || *name == header::SET_COOKIE,
+        ));
+        reached.map(|reached| response.extensions_mut().insert(reached));
+    }
+    finish(&app, &mut response, &origin);
+    let route = response.extensions().get::<Reached>().map_or("none", |reached| reached.0.name());
+    let status = response.status().as_u16();
+    app.metrics.requests.get_or_create(&RequestLabels { route, status }).inc();
+    let elapsed = started.elapsed();
+    app.metrics.request_seconds.observe(elapsed.as_secs_f64());
+    tracing::info!(http.route = route, http.method = %method, http.status = status, duration_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX), "{method} {route} {status}");
+    response
+}
+
+fn finish(app: &App, response: &mut Response, origin: &Origin) {
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.entry(name).or_insert(value);
+        }
+    };
+    set(HeaderName::from_static("x-correlation-id"), &origin.correlation_id);
+    set(header::CACHE_CONTROL, "no-store");
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(header::REFERRER_POLICY, "no-referrer");
+    set(header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'");
+    if app.secure_cookies {
+        set(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    }
+}
+
+/// Once, here, where the error ends: our own faults loudly, callers' quietly.
+fn log_error(error: &Error) {
+    match error.kind() {
+        Kind::Internal => tracing::error!(code = error.code(), "{error}"),
+        Kind::Unavailable => tracing::warn!(code = error.code(), "{error}"),
+        _ => tracing::info!(code = error.code(), "{error}"),
+    }
+}
+
+pub(super) async fn no_route() -> ApiError {
+    Error::not_found().into()
+}
+
+pub(super) async fn no_method() -> Response {
+    let error = Error::new(Kind::Invalid, "method_not_allowed", "This path has no such method.");
+    let mut response = ApiError(error).into_response();
+    *response.status_mut() = axum::http::StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+/// In front of one route.
+pub(super) async fn enter(State((app, route)): State<(AppState, Route)>, request: Request, next: Next) -> Response {
+    let mut response = match admit(&app, route, request).await {
+        Ok(Admitted::Replay(response)) => response,
+        Ok(Admitted::Go(request)) if route.row().streaming => next.run(request).await,
+        Ok(Admitted::Go(request)) => match tokio::time::timeout(app.request_timeout, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => ApiError(Error::new(Kind::Unavailable, "request_timeout", "This took too long and was given up; try again."))
+                .into_response(),
+        },
+        Err(error) => error.into_response(),
+    };
+    response.extensions_mut().insert(Reached(route));
+    response
+}
+
+enum Admitted {
+    Go(Request),
+    Replay(Response),
+}
+
+async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admitted> {
+    let row = route.row();
+    let now = app.plane.now();
+    let (mut parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+    if row.rate == RateClass::Credential {
+        app.credentials.take(peer, now).inspect_err(|_| count_limited(app))?;
+    }
+    let caller = if row.access == Access::Public { Caller::Anonymous } else { identify(app, route, &parts.headers).await? };
+    if row.access != Access::Public && matches!(caller, Caller::Anonymous) {
+        app.metrics.anonymous_denials.inc();
+        // Those who do not say who they are share what one caller may do from one address.
+        app.reads.take(peer.to_string(), now).inspect_err(|_| count_limited(app))?;
+        return Err(Error::unauthenticated("unauthenticated", "Sign in first: this needs a session or a token.").into());
+    }
+    let principal = match &caller {
+        Caller::Anonymous => peer.to_string(),
+        Caller::Known(known) => format!("{}:{}", known.actor.kind(), known.actor.id()),
+    };
+    match row.rate {
+        RateClass::Read => app.reads.take(principal.clone(), now).inspect_err(|_| count_limited(app))?,
+        RateClass::Write => app.writes.take(principal.clone(), now).inspect_err(|_| count_limited(app))?,
+        RateClass::Free | RateClass::Credential => {}
+    }
+    let bytes = collect(body, row.body_limit).await?;
+    let claim = match (&caller, parts.headers.get("idempotency-key")) {
+        (Caller::Known(_), Some(value)) if row.method.is_mutation() => {
+            let key = Key { principal, route: route.name(), key: idempotency::parse_key(value)? };
+            match claim(app, key, request_hash(&parts.uri, &bytes)).await? {
+                Ok(claim) => Some(Arc::new(claim)),
+                Err(replayed) => return Ok(Admitted::Replay(replayed)),
+            }
+        }
+        _ => None,
+    };
+    let origin = parts.extensions.get::<Origin>().cloned().ok_or_else(|| Error::internal("a route outside the door"))?;
+    if let Caller::Known(known) = &caller {
+        tracing::Span::current().record("actor", known.actor.id());
+    }
+    let permission = match row.access {
+        Access::Needs(permission, _) => Some(permission),
+        Access::Public | Access::SignedIn | Access::Person => None,
+    };
+    let facts = RouteFacts { name: route.name(), permission, action: row.audit.unwrap_or(route.name()) };
+    let if_match = parse_if_match(&parts.headers)?;
+    let context = OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match };
+    let call = Call { app: app.clone(), route, context, claim, path: Arc::default() };
+    parts.extensions.insert(call);
+    Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))
+}
+
+fn count_limited(app: &App) {
+    app.metrics.rate_limited.inc();
+}
+
+/// The credential of a request, for asking again later.
+pub(crate) enum Presented {
+    Bearer(Secret<String>),
+    Cookie(Secret<String>),
+}
+
+/// A bearer token, or else the session cookie. A wrong credential is refused even where none would do.
+pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Presented>> {
+    let invalid = || Error::unauthenticated("invalid_token", "The Authorization header cannot be read; send `Bearer` and a token.");
+    let mut authorizations = headers.get_all(header::AUTHORIZATION).iter();
+    if let Some(value) = authorizations.next() {
+        if authorizations.next().is_some() {
+            return Err(invalid().into());
+        }
+        let text = value.to_str().map_err(|_| invalid())?;
+        let (scheme, token) = text.split_once(' ').ok_or_else(invalid)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(invalid().into());
+        }
+        return Ok(Some(Presented::Bearer(Secret::new(token.trim().to_owned()))));
+    }
+    let mut found = None;
+    for value in headers.get_all(header::COOKIE) {
+        for pair in value.to_str().unwrap_or_default().split(';') {
+            if let Some((name, content)) = pair.trim().split_once('=')
+                && name == app.cookie_name
+            {
+                if found.is_some() {
+                    return Err(Error::unauthenticated("invalid_token", "The session cookie was sent twice.").into());
+                }
+                found = Some(Presented::Cookie(Secret::new(content.to_owned())));
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn identify(app: &App, route: Route, headers: &HeaderMap) -> ApiResult<Caller> {
+    let known = match presented(app, headers)? {
+        None => return Ok(Caller::Anonymous),
+        Some(Presented::Bearer(token)) => authenticate::bearer(&app.plane, token.expose()).await,
+        Some(Presented::Cookie(token)) => {
+            app.origins.check_cookie_use(headers)?;
+            if route.row().method.is_mutation() {
+                app.origins.check_cookie_call(headers)?;
+            }
+            authenticate::session_cookie(&app.plane, token.expose()).await
+        }
+    };
+    let known: Known = known.inspect_err(|error| {
+        if error.kind() == Kind::Unauthenticated {
+            app.metrics.anonymous_denials.inc();
+        }
+    })?;
+    Ok(Caller::Known(Box::new(known)))
+}
+
+/// Reads the body up to the route's limit, so that nothing behind the door waits for a slow sender.
+async fn collect(body: Body, limit: usize) -> ApiResult<Bytes> {
+    match http_body_util::Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => Err(App::too_large()),
+        Err(_) => Err(Error::invalid("body_unreadable", "The body ended before it was complete.").into()),
+    }
+}
+
+fn request_hash(uri: &axum::http::Uri, body: &[u8]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    context.update(&(target.len() as u64).to_be_bytes());
+    context.update(target.as_bytes());
+    context.update(body);
+    context.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes")
+}
+
+/// The right to answer for this key, or the first answer if there is one.
+async fn claim(app: &App, key: Key, hash: [u8; 32]) -> ApiResult<Result<Claim, Response>> {
+    let claim = app.in_flight.claim(key.clone(), hash)?;
+    let not_before = app.plane.now().plus_seconds(-RETENTION_SECONDS);
+    let stored = app.plane.store.read().await?.find_idempotency(&key, not_before).await?;
+    match stored {
+        None => Ok(Ok(claim)),
+        Some(stored) if stored.request_hash != hash => Err(idempotency::reused().into()),
+        Some(stored) => {
+            app.metrics.replayed_answers.inc();
+            Ok(Err(reply::replay(stored.status, stored.reply)))
+        }
+    }
+}
+
+/// `If-Match: "7"`: only if the version is still 7. `*` means any.
+fn parse_if_match(headers: &HeaderMap) -> ApiResult<Option<i64>> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
+    version.map(Some).ok_or_else(|| {
+        Error::invalid("invalid_if_match", "Use the ETag of the object as If-Match, as in \"7\".").into()
+    })
+}

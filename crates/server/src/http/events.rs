@@ -1,0 +1,214 @@
+//! Events as they happen: server-sent events and WebSocket. A stream ends when its caller's authority does.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use aide::OperationOutput;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use gpuaas_api::observe::{Event, FollowQuery};
+use gpuaas_control_plane::operations::{authenticate, observe};
+use gpuaas_control_plane::{Caller, OpContext};
+use gpuaas_domain::iam::TenantScope;
+use gpuaas_domain::{Error, Kind, Result};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::watch;
+
+use super::door::{AppState, Presented, presented};
+use super::extract::{Call, Query};
+use super::meta::Plain;
+use super::observe::event;
+use super::problem::{ApiError, ApiResult};
+
+/// How long a stream goes on before it asks again whether its caller may listen.
+const RECHECK: Duration = Duration::from_secs(4);
+const PAGE: u32 = 100;
+
+/// Reads on from a position for as long as its caller may.
+struct Follower {
+    call: Call,
+    scope: TenantScope,
+    after: i64,
+    ready: VecDeque<Event>,
+    sequenced: watch::Receiver<u64>,
+    credential: Option<Presented>,
+    checked: tokio::time::Instant,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Follower {
+    async fn open(call: Call, headers: &HeaderMap, after: Option<i64>) -> ApiResult<Self> {
+        let slot = call.app.streams.clone().try_acquire_owned().map_err(|_| {
+            Error::new(Kind::Unavailable, "too_many_streams", "Too many event streams are open; try again later.")
+        })?;
+        // Before the first look, so that nothing numbered meanwhile is waited for in vain.
+        let sequenced = call.plane.store.watch_sequenced();
+        let (scope, after) = observe::start_following(&call, call.target()?, after).await?;
+        let credential = presented(&call.app, headers)?;
+        call.app.metrics.open_streams.inc();
+        let checked = tokio::time::Instant::now();
+        Ok(Self { call, scope, after, ready: VecDeque::new(), sequenced, credential, checked, _slot: slot })
+    }
+
+    /// The next event, or `None` when the stream is over.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.call.app.tasks.is_stopping() {
+                return None;
+            }
+            if self.checked.elapsed() >= RECHECK {
+                if self.recheck().await.is_err() {
+                    return None;
+                }
+                self.checked = tokio::time::Instant::now();
+            }
+            self.sequenced.mark_unchanged();
+            match self.fetch().await {
+                Ok(0) => {
+                    let tasks = self.call.app.tasks.clone();
+                    tokio::select! {
+                        _ = self.sequenced.changed() => {}
+                        () = tokio::time::sleep(Duration::from_secs(1)) => {}
+                        () = tasks.stopped() => {}
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!("an event stream lost the database: {error}");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn fetch(&mut self) -> Result<usize> {
+        let rows = self.call.plane.store.read().await?.list_events(self.scope, self.after, PAGE).await?;
+        let count = rows.len();
+        for (sequence, row) in rows {
+            self.after = sequence;
+            let event = event(&self.call, sequence, row);
+            self.ready.push_back(event);
+        }
+        Ok(count)
+    }
+
+    /// Asks who is calling and what they may do, from the beginning.
+    async fn recheck(&self) -> ApiResult<()> {
+        let plane = &self.call.plane;
+        let known = match &self.credential {
+            Some(Presented::Bearer(token)) => authenticate::bearer(plane, token.expose()).await?,
+            Some(Presented::Cookie(token)) => authenticate::session_cookie(plane, token.expose()).await?,
+            None => return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into()),
+        };
+        let context = OpContext { caller: Caller::Known(Box::new(known)), ..self.call.context.clone() };
+        observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
+        Ok(())
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.call.app.metrics.open_streams.dec();
+    }
+}
+
+/// A stream of server-sent events, described as such in the contract.
+pub(super) struct EventStream(Response);
+
+impl IntoResponse for EventStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl OperationOutput for EventStream {
+    type Inner = ();
+
+    fn inferred_responses(
+        _: &mut aide::generate::GenContext,
+        _: &mut aide::openapi::Operation,
+    ) -> Vec<(Option<aide::openapi::StatusCode>, aide::openapi::Response)> {
+        let mut response = aide::openapi::Response { description: "Events as they happen.".into(), ..Default::default() };
+        response.content.insert("text/event-stream".into(), aide::openapi::MediaType::default());
+        vec![(Some(aide::openapi::StatusCode::Code(200)), response)]
+    }
+}
+
+pub(super) async fn stream(call: Call, headers: HeaderMap, Query(query): Query<FollowQuery>) -> ApiResult<EventStream> {
+    let resumed = match headers.get("last-event-id") {
+        None => None,
+        Some(value) => Some(value.to_str().ok().and_then(|text| text.parse::<i64>().ok()).filter(|n| *n >= 0).ok_or_else(
+            || Error::invalid("invalid_last_event_id", "Last-Event-ID is the sequence number of an event."),
+        )?),
+    };
+    let follower = Follower::open(call, &headers, resumed.or(query.after)).await?;
+    let events = stream::unfold(follower, |mut follower| async move {
+        let event = follower.next().await?;
+        let data = serde_json::to_string(&event).unwrap_or_default();
+        let message = SseEvent::default().id(event.sequence.to_string()).event(event.kind.clone()).data(data);
+        Some((Ok::<_, Infallible>(message), follower))
+    });
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("still here");
+    Ok(EventStream(Sse::new(events).keep_alive(keep_alive).into_response()))
+}
+
+/// The handshake and nothing else; a plain request is told what is missing.
+pub(super) struct Upgrade(WebSocketUpgrade);
+
+impl FromRequestParts<AppState> for Upgrade {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &AppState) -> ApiResult<Self> {
+        WebSocketUpgrade::from_request_parts(parts, state).await.map(Self).map_err(|_| {
+            Error::invalid("websocket_required", "Connect to this path with a WebSocket handshake.").into()
+        })
+    }
+}
+
+impl aide::OperationInput for Upgrade {}
+
+pub(super) async fn socket(call: Call, headers: HeaderMap, Query(query): Query<FollowQuery>, Upgrade(upgrade): Upgrade) -> ApiResult<Plain> {
+    if let Some(Presented::Cookie(_)) = presented(&call.app, &headers)? {
+        call.app.origins.check_socket(&headers)?;
+    }
+    let follower = Follower::open(call, &headers, query.after).await?;
+    let tasks = follower.call.app.tasks.clone();
+    let upgrade = upgrade.max_message_size(4096).on_upgrade(move |socket| async move { pump(socket, follower).await });
+    drop(tasks);
+    Ok(Plain(upgrade))
+}
+
+/// Sends events until either side has had enough. What the client says is not expected and ends nothing.
+async fn pump(mut socket: WebSocket, mut follower: Follower) {
+    let mut alive = tokio::time::interval(Duration::from_secs(20));
+    loop {
+        tokio::select! {
+            event = follower.next() => {
+                let Some(event) = event else { break };
+                let text = serde_json::to_string(&event).unwrap_or_default();
+                if socket.send(Message::Text(text.into())).await.is_err() {
+                    return;
+                }
+            }
+            received = socket.recv() => match received {
+                Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+            _ = alive.tick() => {
+                if socket.send(Message::Ping(Vec::new().into())).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+    let _ = socket.send(Message::Close(None)).await;
+}
+

@@ -1,0 +1,298 @@
+//! What handlers are given: the call, the parsed body, the parsed query, the ids of the path.
+
+use std::str::FromStr;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::header;
+use axum::http::request::Parts;
+use gpuaas_api::Route;
+use gpuaas_api::envelope::PageQuery;
+use gpuaas_control_plane::{OpContext, Prepared, Target};
+use gpuaas_domain::ids::{ProjectId, TenantId};
+use gpuaas_domain::page::PageRequest;
+use gpuaas_domain::{Error, FieldError, Kind};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use super::door::{App, AppState};
+use super::idempotency::Claim;
+use super::problem::{ApiError, ApiResult};
+use super::reply::Reply;
+
+/// One call, made by the door: who, which route, which story, and the claim on its idempotency key.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) app: AppState,
+    pub(crate) route: Route,
+    pub(crate) context: OpContext,
+    pub(crate) claim: Option<std::sync::Arc<Claim>>,
+    pub(crate) path: std::sync::Arc<Vec<(String, String)>>,
+}
+
+impl std::ops::Deref for Call {
+    type Target = OpContext;
+
+    fn deref(&self) -> &OpContext {
+        &self.context
+    }
+}
+
+impl Call {
+    /// Commits a prepared change together with the answer it gives.
+    pub(crate) async fn commit<R, T>(&self, prepared: Prepared<T>) -> ApiResult<R>
+    where
+        R: Reply,
+        R::Body: From<T>,
+    {
+        let (pending, outcome) = prepared.into_parts();
+        let reply = R::of(outcome.into());
+        let record = self.claim.as_ref().map(|claim| claim.record(R::STATUS, reply.stored()));
+        pending.commit(record).await?;
+        Ok(reply)
+    }
+
+    /// An id from the path. What cannot be an id is not there.
+    pub(crate) fn id<T: FromStr>(&self, name: &str) -> ApiResult<T> {
+        self.segment(name).and_then(|text| text.parse().ok()).ok_or_else(|| ApiError(Error::not_found()))
+    }
+
+    pub(crate) fn segment(&self, name: &str) -> Option<&str> {
+        self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The place this route speaks about.
+    pub(crate) fn target(&self) -> ApiResult<Target> {
+        Ok(match self.route.row().access {
+            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Tenant) => Target::Tenant(self.id::<TenantId>("tenant_id")?),
+            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Project) => {
+                Target::Project(self.id::<ProjectId>("project_id")?)
+            }
+            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Platform)
+            | gpuaas_api::Access::Public
+            | gpuaas_api::Access::SignedIn
+            | gpuaas_api::Access::Person => Target::Platform,
+        })
+    }
+
+    /// What this call's cursors are bound to: the list, its place, and its filters.
+    pub(crate) fn list_name(&self, filters: &str) -> String {
+        let place: Vec<_> = self.path.iter().map(|(_, value)| value.as_str()).collect();
+        format!("{}/{}/{filters}", self.route.name(), place.join("/"))
+    }
+
+    pub(crate) fn page(&self, query: &PageQuery, list: &str) -> ApiResult<PageRequest> {
+        Ok(PageRequest::parse(query.limit, query.cursor.as_deref(), list)?)
+    }
+}
+
+impl FromRequestParts<AppState> for Call {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> ApiResult<Self> {
+        let mut call = parts.extensions.get::<Call>().cloned().ok_or_else(|| Error::internal("a handler outside the door"))?;
+        let raw = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::not_found())?;
+        call.path = std::sync::Arc::new(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
+        Ok(call)
+    }
+}
+
+impl OperationInput for Call {}
+
+/// A JSON body, every fault named by its path.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> ApiResult<Self> {
+        check_media_type(&request)?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|_| App::too_large())?;
+        Ok(Self(parse_json(&bytes)?))
+    }
+}
+
+/// A body that may be left out altogether.
+pub(crate) struct MaybeBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<AppState> for MaybeBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> ApiResult<Self> {
+        let described = request.headers().contains_key(header::CONTENT_TYPE);
+        let media = check_media_type(&request);
+        let bytes = Bytes::from_request(request, state).await.map_err(|_| App::too_large())?;
+        if bytes.is_empty() && !described {
+            return Ok(Self(T::default()));
+        }
+        if bytes.is_empty() {
+            media?;
+            return Ok(Self(T::default()));
+        }
+        media?;
+        Ok(Self(parse_json(&bytes)?))
+    }
+}
+
+fn check_media_type(request: &Request) -> ApiResult<()> {
+    let given = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Error::new(Kind::UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.").into())
+}
+
+/// Parses with the path of what is wrong. Nesting is bounded by the parser, NUL is refused for both databases.
+fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+    if has_escaped_nul(bytes) {
+        return Err(Error::invalid("nul_not_allowed", "Text cannot hold the NUL character.").into());
+    }
+    let mut parser = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+        let path = pointer(&error.path().to_string());
+        let inner = error.into_inner();
+        match inner.classify() {
+            serde_json::error::Category::Data => Error::fields(vec![FieldError::new(path, "invalid_value", text(&inner))]),
+            _ => Error::invalid("malformed_json", format!("The body is not valid JSON: {}", text(&inner))),
+        }
+    })?;
+    parser.end().map_err(|_| Error::invalid("malformed_json", "There is something after the JSON body."))?;
+    Ok(value)
+}
+
+/// The parser's words, without repeating what the caller sent.
+fn text(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.split_once(": ") {
+        Some((head, tail)) if head.starts_with("invalid type") || head.starts_with("invalid value") => {
+            let expected = tail.rsplit_once("expected ").map_or("another type", |(_, expected)| expected);
+            format!("expected {expected}")
+        }
+        _ => message,
+    }
+}
+
+fn pointer(path: &str) -> String {
+    if path == "." {
+        return "/".into();
+    }
+    let mut out = String::from("/");
+    for c in path.chars() {
+        match c {
+            '.' | '[' => out.push('/'),
+            ']' => {}
+            other => out.push(other),
+        }
+    }
+    out.replace("//", "/")
+}
+
+/// `\u0000` with an odd number of backslashes before the `u`, which is how JSON spells NUL in text.
+fn has_escaped_nul(bytes: &[u8]) -> bool {
+    let mut backslashes = 0usize;
+    for (index, byte) in bytes.iter().enumerate() {
+        if *byte == b'\\' {
+            backslashes += 1;
+            continue;
+        }
+        if *byte == b'u' && backslashes % 2 == 1 && bytes[index + 1..].starts_with(b"0000") {
+            return true;
+        }
+        backslashes = 0;
+    }
+    bytes.contains(&0)
+}
+
+impl<T: JsonSchema> OperationInput for Body<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(context, operation);
+    }
+}
+
+impl<T: JsonSchema> OperationInput for MaybeBody<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(context, operation);
+        if let Some(aide::openapi::ReferenceOr::Item(body)) = &mut operation.request_body {
+            body.required = false;
+        }
+    }
+}
+
+/// A query string, unknown parameters refused.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> ApiResult<Self> {
+        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+            return Err(Error::invalid("nul_not_allowed", "Text cannot hold the NUL character.").into());
+        }
+        let axum::extract::Query(value) = axum::extract::Query::<T>::try_from_uri(&parts.uri).map_err(|rejection| {
+            let text = rejection.body_text();
+            let text = text.rsplit_once(": ").map_or(text.as_str(), |(_, last)| last).to_owned();
+            Error::invalid("invalid_query", format!("The query string cannot be accepted: {text}."))
+        })?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Query<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::extract::Query::<T>::operation_input(context, operation);
+    }
+}
+
+/// Parses several texts, naming every one that is refused.
+#[derive(Default)]
+pub(crate) struct Parsing(Vec<FieldError>);
+
+impl Parsing {
+    pub(crate) fn field<T>(&mut self, path: &str, parsed: Result<T, gpuaas_domain::text::Refused>) -> Option<T> {
+        parsed.map_err(|refused| self.0.push(refused.at(path))).ok()
+    }
+
+    pub(crate) fn optional<T>(
+        &mut self,
+        path: &str,
+        text: Option<&str>,
+        parse: impl FnOnce(&str) -> Result<T, gpuaas_domain::text::Refused>,
+    ) -> Option<T> {
+        text.and_then(|text| self.field(path, parse(text)))
+    }
+
+    /// All refusals, or the go-ahead: after this every required field is there.
+    pub(crate) fn finish(self) -> ApiResult<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(Error::fields(self.0).into()) }
+    }
+}
+
+/// After [`Parsing::finish`] a field that was refused cannot be reached any more.
+pub(crate) fn parsed<T>(field: Option<T>) -> ApiResult<T> {
+    field.ok_or_else(|| Error::internal("a refused field was used").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nul_is_found_however_it_is_escaped() {
+        assert!(has_escaped_nul(br#"{"a":"\u0000"}"#));
+        assert!(has_escaped_nul(br#"{"a":"\\\u0000"}"#));
+        assert!(has_escaped_nul(b"{\"a\":\"\0\"}"));
+        assert!(!has_escaped_nul(br#"{"a":"\\u0000"}"#));
+        assert!(!has_escaped_nul(br#"{"a":"u0000"}"#));
+    }
+
+    #[test]
+    fn faults_are_named_by_pointer_and_do_not_repeat_the_input() {
+        let error = parse_json::<gpuaas_api::identity::NewRole>(br#"{"slug":"ab","permissions":["x",{"s3cret":1}]}"#).err().unwrap().0;
+        assert_eq!(error.field_errors()[0].path, "/permissions/1");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+}

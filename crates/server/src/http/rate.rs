@@ -1,0 +1,81 @@
+//! How often a caller may call: token buckets in memory, bounded in number.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Mutex;
+
+use gpuaas_domain::{Error, Kind, Timestamp};
+
+const MAX_BUCKETS: usize = 100_000;
+
+#[derive(Clone, Copy)]
+struct Bucket {
+    tokens: f64,
+    at: Timestamp,
+}
+
+/// One kind of limit: `per_second` on average, `burst` at once.
+pub(crate) struct Buckets<K> {
+    per_second: f64,
+    burst: f64,
+    buckets: Mutex<HashMap<K, Bucket>>,
+}
+
+impl<K: Hash + Eq> Buckets<K> {
+    pub(crate) fn new(per_second: f64, burst: f64) -> Self {
+        Self { per_second, burst, buckets: Mutex::new(HashMap::new()) }
+    }
+
+    fn filled(&self, bucket: Option<&Bucket>, now: Timestamp) -> f64 {
+        bucket.map_or(self.burst, |bucket| {
+            #[expect(clippy::cast_precision_loss, reason = "microseconds of a few minutes fit a double exactly")]
+            let seconds = (now.unix_micros() - bucket.at.unix_micros()).max(0) as f64 / 1e6;
+            (bucket.tokens + seconds * self.per_second).min(self.burst)
+        })
+    }
+
+    /// Takes one token, or says how long to wait.
+    pub(crate) fn take(&self, key: K, now: Timestamp) -> Result<(), Error> {
+        let mut buckets = self.buckets.lock().expect("no holder of the buckets panics");
+        let tokens = self.filled(buckets.get(&key), now);
+        if tokens < 1.0 {
+            return Err(too_many((1.0 - tokens) / self.per_second));
+        }
+        if buckets.len() >= MAX_BUCKETS {
+            // Full buckets say nothing: forget them.
+            buckets.retain(|_, bucket| self.filled(Some(bucket), now) < self.burst);
+        }
+        buckets.insert(key, Bucket { tokens: tokens - 1.0, at: now });
+        Ok(())
+    }
+
+    /// Whether a token is there, without taking it.
+    pub(crate) fn check(&self, key: &K, now: Timestamp) -> Result<(), Error> {
+        let buckets = self.buckets.lock().expect("no holder of the buckets panics");
+        let tokens = self.filled(buckets.get(key), now);
+        if tokens < 1.0 { Err(too_many((1.0 - tokens) / self.per_second)) } else { Ok(()) }
+    }
+}
+
+fn too_many(seconds: f64) -> Error {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a wait of minutes, rounded up")]
+    let wait = seconds.ceil().clamp(1.0, 3600.0) as u64;
+    Error::new(Kind::TooMany, "too_many_requests", format!("Too many calls; try again in {wait} s."))
+        .with_param("retry_after_seconds", wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_empties_and_fills_with_time() {
+        let buckets = Buckets::new(1.0, 2.0);
+        let at = |seconds| Timestamp::from_unix_seconds(1_000 + seconds).unwrap();
+        assert!(buckets.take("a", at(0)).is_ok());
+        assert!(buckets.take("a", at(0)).is_ok());
+        assert_eq!(buckets.take("a", at(0)).unwrap_err().code(), "too_many_requests");
+        assert!(buckets.take("b", at(0)).is_ok());
+        assert!(buckets.take("a", at(1)).is_ok());
+    }
+}

@@ -1,0 +1,203 @@
+//! Answers: what they look like on the wire, in the contract, and in the record of first answers.
+
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{MediaType, Operation, Response as ApiResponse, SchemaObject, StatusCode as ApiStatus};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use gpuaas_api::envelope::{List, SHOWN_ONCE};
+use gpuaas_domain::page::{self, Page};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A success with a known status and a JSON body (or none).
+pub(crate) trait Reply: IntoResponse {
+    type Body;
+
+    const STATUS: u16;
+
+    fn of(body: Self::Body) -> Self;
+
+    /// The body for the record of first answers: secrets that are shown once are not in it.
+    fn stored(&self) -> String;
+}
+
+/// Things with a version get an `ETag`.
+pub(crate) trait Entity: Serialize + JsonSchema {
+    fn version(&self) -> Option<i64> {
+        None
+    }
+}
+
+pub(crate) struct Found<T>(pub(crate) T);
+pub(crate) struct Created<T>(pub(crate) T);
+pub(crate) struct NoContent;
+
+fn redacted(body: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(body).unwrap_or(Value::Null);
+    if let Value::Object(map) = &mut value
+        && map.contains_key("secret_redacted")
+    {
+        for name in SHOWN_ONCE {
+            if let Some(secret) = map.get_mut(*name) {
+                *secret = Value::Null;
+            }
+        }
+        map.insert("secret_redacted".into(), true.into());
+    }
+    value.to_string()
+}
+
+fn json_response<T: Entity>(status: u16, body: &T) -> Response {
+    let mut response = (
+        StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
+        [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+        serde_json::to_vec(body).unwrap_or_default(),
+    )
+        .into_response();
+    if let Some(version) = body.version()
+        && let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\""))
+    {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn documented<T: JsonSchema>(context: &mut GenContext, status: u16, what: &str) -> Vec<(Option<ApiStatus>, ApiResponse)> {
+    let schema = context.schema.subschema_for::<T>();
+    let media =
+        MediaType { schema: Some(SchemaObject { json_schema: schema, external_docs: None, example: None }), ..MediaType::default() };
+    let response = ApiResponse {
+        description: what.into(),
+        content: IndexMap::from_iter([("application/json".to_owned(), media)]),
+        ..ApiResponse::default()
+    };
+    vec![(Some(ApiStatus::Code(status)), response)]
+}
+
+macro_rules! json_reply {
+    ($name:ident, $status:literal, $what:literal) => {
+        impl<T: Entity> Reply for $name<T> {
+            type Body = T;
+
+            const STATUS: u16 = $status;
+
+            fn of(body: T) -> Self {
+                Self(body)
+            }
+
+            fn stored(&self) -> String {
+                redacted(&self.0)
+            }
+        }
+
+        impl<T: Entity> IntoResponse for $name<T> {
+            fn into_response(self) -> Response {
+                json_response($status, &self.0)
+            }
+        }
+
+        impl<T: Entity> OperationOutput for $name<T> {
+            type Inner = T;
+
+            fn operation_response(context: &mut GenContext, _: &mut Operation) -> Option<ApiResponse> {
+                documented::<T>(context, $status, $what).pop().map(|(_, response)| response)
+            }
+
+            fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<ApiStatus>, ApiResponse)> {
+                documented::<T>(context, $status, $what)
+            }
+        }
+    };
+}
+
+json_reply!(Found, 200, "Here it is.");
+json_reply!(Created, 201, "It was created.");
+
+impl Reply for NoContent {
+    type Body = ();
+
+    const STATUS: u16 = 204;
+
+    fn of((): ()) -> Self {
+        Self
+    }
+
+    fn stored(&self) -> String {
+        String::new()
+    }
+}
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl OperationOutput for NoContent {
+    type Inner = ();
+
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<ApiStatus>, ApiResponse)> {
+        let response = ApiResponse { description: "It is done.".into(), ..ApiResponse::default() };
+        vec![(Some(ApiStatus::Code(204)), response)]
+    }
+}
+
+/// A first answer, given again.
+pub(crate) fn replay(status: u16, body: String) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let mut response = if body.is_empty() {
+        status.into_response()
+    } else {
+        (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
+    };
+    response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+    response
+}
+
+/// A page on the wire; `list` is what its cursors are bound to.
+pub(crate) fn list<T, U: From<T>>(page: Page<T>, list: &str) -> List<U> {
+    let next_cursor = page.next.as_deref().map(|key| page::encode(list, key));
+    List { items: page.items.into_iter().map(U::from).collect(), next_cursor }
+}
+
+impl<T: Serialize + JsonSchema> Entity for List<T> {}
+
+macro_rules! entities {
+    (versioned: $($versioned:ty),* ; plain: $($plain:ty),* $(,)?) => {
+        $(impl Entity for $versioned {
+            fn version(&self) -> Option<i64> {
+                Some(self.version)
+            }
+        })*
+        $(impl Entity for $plain {})*
+    };
+}
+
+entities! {
+    versioned: gpuaas_api::identity::Tenant, gpuaas_api::identity::Project, gpuaas_api::identity::User,
+        gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount;
+    plain: gpuaas_api::identity::Binding, gpuaas_api::identity::LimitView, gpuaas_api::auth::Whoami,
+        gpuaas_api::auth::CreatedPersonalToken, gpuaas_api::auth::AccessToken, gpuaas_api::auth::Unwrapped,
+        gpuaas_api::observe::VerifyReport, gpuaas_api::observe::Version, gpuaas_api::observe::Health,
+}
+
+impl Entity for gpuaas_api::identity::CreatedUser {
+    fn version(&self) -> Option<i64> {
+        Some(self.user.version)
+    }
+}
+
+impl Entity for gpuaas_api::service_accounts::ServiceAccountDetail {
+    fn version(&self) -> Option<i64> {
+        Some(self.account.version)
+    }
+}
+
+impl Entity for gpuaas_api::service_accounts::ServiceAccountWithKey {
+    fn version(&self) -> Option<i64> {
+        Some(self.account.version)
+    }
+}

@@ -1,0 +1,171 @@
+//! Wiring: from a configuration to an opened platform, and from that to running roles.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuaas_control_plane::operations::bootstrap;
+use gpuaas_control_plane::reconcilers::{TickStatus, erasure, housekeeping, sequencer};
+use gpuaas_control_plane::{Clock, ControlPlane, Settings, SystemClock};
+use gpuaas_custody::{Entropy, LocalCustody, SecretStore, SystemEntropy};
+use gpuaas_domain::ids::{AuditId, EventId, uuid_v7};
+use gpuaas_domain::{Error, Result, chain};
+use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
+
+use crate::config::Config;
+use crate::listener::{Listener, bind};
+use crate::metrics::{LoopLabels, Metrics};
+use crate::tasks::Tasks;
+use crate::{http, tls};
+
+/// A platform that is open but serves nobody yet.
+pub struct Opened {
+    pub plane: Arc<ControlPlane>,
+    pub custody: Arc<LocalCustody>,
+}
+
+/// Connects and looks at the schema, changing nothing.
+pub async fn connect(config: &Config) -> Result<Store> {
+    std::fs::create_dir_all(&config.data_dir).map_err(|error| {
+        Error::invalid("data_dir_unusable", format!("The data folder {} cannot be made: {error}.", config.data_dir.display()))
+    })?;
+    let url = config.database_url();
+    Store::connect(&ConnectOptions { url: url.expose(), max_connections: config.database.max_connections }).await
+}
+
+/// Opens the platform as configured: database, schema, master key, the platform's own row, the token key.
+pub async fn open(config: &Config) -> Result<Opened> {
+    open_with(config, Arc::new(SystemClock), Arc::new(SystemEntropy::new())).await
+}
+
+/// The same with a given clock and entropy, for tests.
+pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Result<Opened> {
+    let store = connect(config).await?;
+    match store.schema_state().await? {
+        SchemaState::Behind if !config.database.auto_migrate => {
+            return Err(Error::conflict("schema_behind", "The database schema is older than this program; run gpuaas-server db migrate."));
+        }
+        SchemaState::Behind | SchemaState::Newer | SchemaState::Current => store.migrate().await?,
+    }
+    let custody = Arc::new(LocalCustody::open_or_create(&config.master_key_file(), entropy.clone())?);
+    let stamp = first_stamp(&*clock, &*entropy);
+    let platform_id = bootstrap::ensure_platform(&store, new_uuid(&*clock, &*entropy), &custody.current_key(), stamp).await?;
+    let settings = Settings {
+        service_account_token_ttl_seconds: config.auth.service_account_token_ttl_seconds,
+        session_ttl_seconds: config.auth.session_ttl_seconds,
+        login_link_ttl_seconds: config.auth.login_link_ttl_seconds,
+        wrap_ttl_seconds: config.auth.wrap_ttl_seconds,
+    };
+    let plane = Arc::new(ControlPlane::new(store, custody.clone(), clock, entropy, settings, platform_id));
+    bootstrap::ensure_token_key(&plane).await?;
+    Ok(Opened { plane, custody })
+}
+
+fn new_uuid(clock: &dyn Clock, entropy: &dyn Entropy) -> uuid::Uuid {
+    let mut random = [0; 10];
+    entropy.fill(&mut random);
+    uuid_v7(clock.now(), &random)
+}
+
+/// A stamp for what happens before there is a control plane.
+pub fn first_stamp(clock: &dyn Clock, entropy: &dyn Entropy) -> Stamp {
+    let story = chain::hex(&entropy.bytes16());
+    Stamp {
+        at: clock.now(),
+        correlation_id: story.clone(),
+        trace_id: story,
+        audit_id: AuditId::new(new_uuid(clock, entropy)),
+        event_id: EventId::new(new_uuid(clock, entropy)),
+    }
+}
+
+/// A serving platform.
+pub struct Running {
+    pub plane: Arc<ControlPlane>,
+    pub address: SocketAddr,
+    pub public_url: String,
+    pub tasks: Tasks,
+    pub metrics: Arc<Metrics>,
+}
+
+/// Starts all roles: the API behind its listener, and the worker's loops.
+pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
+    let tasks = Tasks::default();
+    let metrics = Arc::new(Metrics::new());
+    let tls = tls::server_config(config)?;
+    let socket = bind(config.http.listen).await?;
+    let address = socket.local_addr().map_err(|error| Error::internal(error.to_string()))?;
+    let public_url = config.public_url(address);
+    let plane = opened.plane;
+    let app = http::app(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
+    let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
+    start_loops(&plane, &metrics, &tasks);
+    tasks.spawn(listener.serve(app, tasks.clone()));
+    Ok(Running { plane, address, public_url, tasks, metrics })
+}
+
+fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks) {
+    // The owner's name must differ between processes, or two would share a lease.
+    let owner = format!("worker-{}", chain::hex(&plane.entropy.bytes16()));
+    let (p, o) = (plane.clone(), owner.clone());
+    run_loop("sequencer", Duration::from_secs(1), true, plane, metrics, tasks, move || {
+        let (plane, owner) = (p.clone(), o.clone());
+        async move { sequencer::tick(&plane, &owner).await }
+    });
+    let (p, o) = (plane.clone(), owner);
+    run_loop("erasure", Duration::from_secs(1), false, plane, metrics, tasks, move || {
+        let (plane, owner) = (p.clone(), o.clone());
+        async move { erasure::tick(&plane, &owner).await }
+    });
+    let p = plane.clone();
+    run_loop("housekeeping", Duration::from_secs(60), false, plane, metrics, tasks, move || {
+        let plane = p.clone();
+        async move { housekeeping::tick(&plane).await }
+    });
+    if plane.store.dialect() == gpuaas_store::Dialect::Postgres {
+        let (store, stop) = (plane.store.clone(), tasks.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = store.relay_wakeups() => {}
+                () = stop.stopped() => {}
+            }
+        });
+    }
+}
+
+/// Turns a loop every `period`, or as soon as something is committed, until the server stops.
+fn run_loop<F, W>(
+    name: &'static str,
+    period: Duration,
+    on_commit: bool,
+    plane: &Arc<ControlPlane>,
+    metrics: &Arc<Metrics>,
+    tasks: &Tasks,
+    turn: F,
+) where
+    F: Fn() -> W + Send + 'static,
+    W: Future<Output = Result<TickStatus>> + Send,
+{
+    let (store, metrics, stop) = (plane.store.clone(), metrics.clone(), tasks.clone());
+    tasks.spawn(async move {
+        let labels = LoopLabels { name };
+        while !stop.is_stopping() {
+            metrics.loop_turns.get_or_create(&labels).inc();
+            match turn().await {
+                Ok(status) => {
+                    metrics.loop_changes.get_or_create(&labels).inc_by(status.changed as u64);
+                    metrics.loop_errors.get_or_create(&labels).inc_by(status.errors as u64);
+                }
+                Err(error) => {
+                    metrics.loop_errors.get_or_create(&labels).inc();
+                    tracing::warn!(worker = name, "a turn of {name} failed and is tried again: {error}");
+                    tokio::select! { () = tokio::time::sleep(Duration::from_secs(1)) => {}, () = stop.stopped() => {} }
+                }
+            }
+            let wait = async {
+                if on_commit { store.wait_committed(period).await } else { tokio::time::sleep(period).await }
+            };
+            tokio::select! { () = wait => {}, () = stop.stopped() => {} }
+        }
+    });
+}

@@ -1,0 +1,206 @@
+//! TLS: certificate files that are read again when they change, or a local CA made at first start.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use std::time::SystemTime;
+
+use gpuaas_domain::{Error, Result};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType};
+use rustls::ServerConfig;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::config::{Config, TlsMode, parse_origin};
+
+/// Hands out the current certificate; looks at the files at most once a second.
+#[derive(Debug)]
+struct Reloading {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: RwLock<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    certified: Arc<CertifiedKey>,
+    modified: (Option<SystemTime>, Option<SystemTime>),
+    looked: std::time::Instant,
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+fn tls_error(what: impl std::fmt::Display) -> Error {
+    Error::invalid("tls_unusable", format!("TLS cannot be set up: {what}."))
+}
+
+fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey> {
+    let chain: std::result::Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(certificate).map_err(|error| tls_error(format!("{}: {error}", certificate.display())))?.collect();
+    let chain = chain.map_err(|error| tls_error(format!("{}: {error}", certificate.display())))?;
+    if chain.is_empty() {
+        return Err(tls_error(format!("{} holds no certificate", certificate.display())));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| tls_error(format!("{}: {error}", key.display())))?;
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(chain, private, &provider).map_err(tls_error)
+}
+
+impl Reloading {
+    fn open(certificate: PathBuf, key: PathBuf) -> Result<Self> {
+        let certified = Arc::new(load(&certificate, &key)?);
+        let modified = (modified(&certificate), modified(&key));
+        let current = RwLock::new(Current { certified, modified, looked: std::time::Instant::now() });
+        Ok(Self { certificate, key, current })
+    }
+
+    fn refresh(&self) {
+        let mut current = self.current.write().expect("no holder of the certificate panics");
+        if current.looked.elapsed().as_millis() < 1000 {
+            return;
+        }
+        current.looked = std::time::Instant::now();
+        let found = (modified(&self.certificate), modified(&self.key));
+        if found == current.modified {
+            return;
+        }
+        // A half-written pair does not load: keep the old one and look again in a second.
+        match load(&self.certificate, &self.key) {
+            Ok(certified) => {
+                tracing::info!("the TLS certificate was read again from {}", self.certificate.display());
+                current.certified = Arc::new(certified);
+                current.modified = found;
+            }
+            Err(error) => tracing::warn!("the TLS certificate changed but cannot be used yet: {error}"),
+        }
+    }
+}
+
+impl ResolvesServerCert for Reloading {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let due = {
+            let current = self.current.read().expect("no holder of the certificate panics");
+            current.looked.elapsed().as_millis() >= 1000
+        };
+        if due {
+            self.refresh();
+        }
+        Some(self.current.read().expect("no holder of the certificate panics").certified.clone())
+    }
+}
+
+/// The TLS side of the listener, or `None` for plain HTTP on loopback.
+pub fn server_config(config: &Config) -> Result<Option<Arc<ServerConfig>>> {
+    let (certificate, key) = match config.tls.mode {
+        TlsMode::Off => return Ok(None),
+        TlsMode::Files => (config.tls.certificate_file.clone(), config.tls.key_file.clone()),
+        TlsMode::LocalCa => {
+            ensure_local_ca(&config.ca_dir(), &names(config))?;
+            (config.ca_dir().join("server.pem"), config.ca_dir().join("server-key.pem"))
+        }
+    };
+    let resolver = Reloading::open(certificate, key)?;
+    let mut server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(tls_error)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(resolver));
+    server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Some(Arc::new(server)))
+}
+
+fn names(config: &Config) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned()];
+    if let Some((_, authority)) = parse_origin(&config.http.public_url) {
+        let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host).to_owned();
+        if !names.contains(&host) {
+            names.push(host);
+        }
+    }
+    let ip = config.http.listen.ip();
+    if !ip.is_unspecified() && !ip.is_loopback() {
+        names.push(ip.to_string());
+    }
+    names
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes the CA at the very first start, and a server certificate for these names whenever they change.
+fn ensure_local_ca(folder: &Path, names: &[String]) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(tls_error)?;
+    let (ca_file, ca_key_file) = (folder.join("ca.pem"), folder.join("ca-key.pem"));
+    if !ca_file.exists() {
+        let key = KeyPair::generate().map_err(tls_error)?;
+        let certificate = ca_params().self_signed(&key).map_err(tls_error)?;
+        write_private(&ca_key_file, &key.serialize_pem()).map_err(tls_error)?;
+        std::fs::write(&ca_file, certificate.pem()).map_err(tls_error)?;
+    }
+    let wanted = names.join("\n");
+    let names_file = folder.join("server-names.txt");
+    if folder.join("server.pem").exists() && std::fs::read_to_string(&names_file).ok().as_deref() == Some(&wanted) {
+        return Ok(());
+    }
+    let ca_key = KeyPair::from_pem(&std::fs::read_to_string(&ca_key_file).map_err(tls_error)?).map_err(tls_error)?;
+    let issuer = Issuer::new(ca_params(), ca_key);
+    let key = KeyPair::generate().map_err(tls_error)?;
+    let mut params = CertificateParams::new(Vec::<String>::new()).map_err(tls_error)?;
+    params.distinguished_name.push(DnType::CommonName, "GPUaaS server");
+    params.subject_alt_names = alternative_names(names)?;
+    let certificate = params.signed_by(&key, &issuer).map_err(tls_error)?;
+    write_private(&folder.join("server-key.pem"), &key.serialize_pem()).map_err(tls_error)?;
+    std::fs::write(folder.join("server.pem"), certificate.pem()).map_err(tls_error)?;
+    std::fs::write(&names_file, &wanted).map_err(tls_error)
+}
+
+fn ca_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "GPUaaS local CA");
+    params
+}
+
+fn alternative_names(names: &[String]) -> Result<Vec<SanType>> {
+    let mut all = vec![
+        SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        SanType::IpAddress(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+    ];
+    for name in names {
+        all.push(match name.parse::<IpAddr>() {
+            Ok(ip) => SanType::IpAddress(ip),
+            Err(_) => SanType::DnsName(name.as_str().try_into().map_err(tls_error)?),
+        });
+    }
+    Ok(all)
+}
+
+/// How people and machines come to trust the local CA.
+pub fn trust_instructions(config: &Config) -> Result<String> {
+    if config.tls.mode != TlsMode::LocalCa {
+        return Err(Error::invalid("no_local_ca", "The local CA is used with tls.mode = \"local_ca\" only."));
+    }
+    ensure_local_ca(&config.ca_dir(), &names(config))?;
+    let file = config.ca_dir().join("ca.pem");
+    let file = std::fs::canonicalize(&file).unwrap_or(file);
+    let file = file.display();
+    Ok(format!(
+        "The platform's own CA certificate is {file}\n\n\
+         This machine (Debian, Ubuntu), as root:\n  cp {file} /usr/local/share/ca-certificates/gpuaas.crt && update-ca-certificates\n\
+         Firefox and Chromium: import the file as an authority in the certificate settings.\n\
+         curl: curl --cacert {file} …\n\
+         The CLI: gpuaas login --ca-file {file} …\n"
+    ))
+}
