@@ -193,12 +193,12 @@ impl Client {
 
     /// Events as they happen, from after `after` on, or only new ones. Comes back by itself after an interruption,
     /// without gap and without repetition; ends after an error that waiting does not mend.
-    pub fn follow_events(
-        &self,
+    pub fn follow_events<'c>(
+        &'c self,
         route: Route,
         parameters: &[&dyn Display],
         after: Option<i64>,
-    ) -> impl Stream<Item = Result<Event, ClientError>> + Send {
+    ) -> impl Stream<Item = Result<Event, ClientError>> + Send + use<'c> {
         let query = crate::observe::FollowQuery { after };
         events::follow(self, self.prepare::<()>(route, parameters, Some(&query), None))
     }
