@@ -23,6 +23,8 @@ use crate::{Method, Route};
 
 mod error;
 mod events;
+#[cfg(test)]
+mod wire_tests;
 
 pub use error::ClientError;
 

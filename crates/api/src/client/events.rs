@@ -27,6 +27,7 @@ pub(super) fn follow(
         parser: EventParser::default(),
         ready: VecDeque::new(),
         failures: 0,
+        started: false,
     });
     futures_util::stream::unfold(Some(follow), |state| async {
         match state? {
@@ -48,6 +49,7 @@ struct Follow<'c> {
     parser: EventParser,
     ready: VecDeque<Frame>,
     failures: u32,
+    started: bool,
 }
 
 impl Follow<'_> {
@@ -71,9 +73,11 @@ impl Follow<'_> {
     }
 
     async fn connect(&mut self) -> Result<(), ClientError> {
-        if self.failures > 0 {
+        // Also after a stream that ended well, or a server that closes early would be called without pause.
+        if self.started {
             tokio::time::sleep(backoff(self.failures)).await;
         }
+        self.started = true;
         self.failures += 1;
         self.parser = EventParser::default();
         let mut request = self.client.request(&self.prepared, Credential::Token);
