@@ -137,11 +137,7 @@ impl From<ClientError> for Failure {
             ClientError::Api { status, detail } => Self::Api { status, detail },
             ClientError::Transport { ref source, .. } => {
                 let chain = chain(source);
-                let fix = if looks_like_certificate(&chain) {
-                    "the certificate is not trusted here: give the platform's CA with --ca-file"
-                } else {
-                    "check the URL and the network; `gpuaas doctor` looks for the cause"
-                };
+                let fix = transport_fix(&chain);
                 Self::new(Exit::Trouble, "transport", format!("{error}: {chain}")).fix(fix)
             }
             ClientError::Decode { ref source, ref correlation_id, .. } => Self::new(
@@ -169,11 +165,18 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     parts.join(": ")
 }
 
-pub(crate) fn looks_like_certificate(chain: &str) -> bool {
+/// What to do about a call without an answer, judged by the words of its causes: the TLS library has no codes.
+pub(crate) fn transport_fix(chain: &str) -> &'static str {
     let chain = chain.to_lowercase();
-    ["certificate", "unknownissuer", "unknown issuer", "tls", "handshake"]
-        .iter()
-        .any(|word| chain.contains(word))
+    if chain.contains("notvalidforname") || chain.contains("not valid for name") {
+        "use the name that stands in the certificate as --url"
+    } else if chain.contains("certificate") {
+        "the certificate is not trusted here: give the platform's CA with --ca-file"
+    } else if chain.contains("invalidcontenttype") {
+        "this port does not speak TLS: use http:// if it is on this machine"
+    } else {
+        "check the URL, that the platform runs, and the network; `gpuaas doctor` looks for the cause"
+    }
 }
 
 impl From<std::io::Error> for Failure {

@@ -76,7 +76,7 @@ fn push_spelled(out: &mut String, c: char) {
 }
 
 /// The members of an object in the order they were sent.
-pub(crate) struct Fields(pub(crate) Vec<(String, Raw)>);
+struct Fields(Vec<(String, Raw)>);
 
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -100,8 +100,34 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
+/// The members of an object and of the objects inside it, under dotted names.
+pub(crate) fn flatten(raw: &str) -> Result<Vec<(String, String)>, serde_json::Error> {
+    fn walk(name: &str, raw: &str, out: &mut Vec<(String, String)>) -> Result<(), serde_json::Error> {
+        let dotted =
+            |member: &str| if name.is_empty() { member.to_owned() } else { format!("{name}.{member}") };
+        if name.is_empty() || raw.starts_with('{') {
+            for (member, raw) in serde_json::from_str::<Fields>(raw)?.0 {
+                walk(&dotted(&member), raw.get(), out)?;
+            }
+            return Ok(());
+        }
+        let items: Vec<Raw> = if raw.starts_with('[') { serde_json::from_str(raw)? } else { Vec::new() };
+        if items.iter().any(|item| item.get().starts_with('{')) {
+            for (i, item) in items.iter().enumerate() {
+                walk(&format!("{name}[{i}]"), item.get(), out)?;
+            }
+            return Ok(());
+        }
+        out.push((name.to_owned(), cell(raw)));
+        Ok(())
+    }
+    let mut out = Vec::new();
+    walk("", raw, &mut out)?;
+    Ok(out)
+}
+
 /// One value in one cell: text without quotes, lists joined, nothing as a dash.
-pub(crate) fn cell(raw: &str) -> String {
+fn cell(raw: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(raw) {
         Ok(serde_json::Value::Null) => "-".to_owned(),
         Ok(serde_json::Value::String(text)) => text,
@@ -140,9 +166,10 @@ mod tests {
 
     #[test]
     fn members_keep_their_order() {
-        let fields: Fields = serde_json::from_str(r#"{"z":"x","a":["p","q"],"n":null,"o":{"k":1}}"#).unwrap();
+        let raw = r#"{"z":"x","a":["p","q"],"n":null,"o":{"k":1,"e":{}},"l":[{"i":1},{"i":2}],"m":[1,2]}"#;
         let shown: Vec<_> =
-            fields.0.iter().map(|(name, raw)| format!("{name}={}", cell(raw.get()))).collect();
-        assert_eq!(shown, ["z=x", "a=p, q", "n=-", r#"o={"k":1}"#]);
+            flatten(raw).unwrap().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(shown, ["z=x", "a=p, q", "n=-", "o.k=1", "l[0].i=1", "l[1].i=2", "m=[1,2]"]);
+        assert!(flatten("[1]").is_err());
     }
 }

@@ -7,7 +7,7 @@ use gpuaas_api::List;
 use gpuaas_domain::text::is_deceptive;
 
 use crate::failure::{Failure, Result, unexpected};
-use crate::json::{Fields, Raw, cell, compact, pretty};
+use crate::json::{Raw, compact, flatten, pretty};
 use crate::views::Row;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -111,8 +111,8 @@ impl Printer {
         if self.is_json() {
             return self.json(raw.get());
         }
-        let fields: Fields = serde_json::from_str(raw.get()).map_err(|source| unexpected(&source))?;
-        let members: Vec<_> = fields.0.iter().map(|(name, raw)| (name.as_str(), cell(raw.get()))).collect();
+        let members = flatten(raw.get()).map_err(|source| unexpected(&source))?;
+        let members: Vec<_> = members.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         self.members(&members)
     }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::login::is_exposed_on_the_way;
 use crate::app::{App, Target};
 use crate::config::Config;
-use crate::failure::{Exit, Failure, Result, chain, looks_like_certificate};
+use crate::failure::{Exit, Failure, Result, chain, transport_fix};
 use crate::printer::Style;
 use crate::{clock, files};
 
@@ -47,6 +47,13 @@ struct Check {
     status: Status,
     detail: String,
     fix: Option<String>,
+}
+
+/// What `-o json` prints.
+#[derive(Serialize)]
+struct Findings<'c> {
+    ok: bool,
+    checks: &'c [Check],
 }
 
 impl Check {
@@ -80,7 +87,7 @@ pub(crate) async fn run(app: &App, DoctorArgs {}: &DoctorArgs) -> Result<()> {
 fn report(app: &App, checks: &[Check]) -> Result<()> {
     let failed = checks.iter().filter(|check| check.status == Status::Fail).count();
     if app.printer.is_json() {
-        app.printer.value(&serde_json::json!({"ok": failed == 0, "checks": checks}))?;
+        app.printer.value(&Findings { ok: failed == 0, checks })?;
     } else {
         for check in checks {
             let (mark, style) = match check.status {
@@ -153,13 +160,9 @@ async fn platform(app: &App, target: Target) -> Vec<Check> {
 
 fn unreachable_check(url: &str, error: &ClientError) -> Check {
     let cause = chain(error);
-    if url.starts_with("https:") && looks_like_certificate(&cause) {
-        let fix =
-            "pass the platform's CA with --ca-file, and check that the URL has the name in the certificate";
-        return Check::fail("tls", format!("the certificate of {url} is not trusted: {cause}"), fix);
-    }
-    let fix = "check the URL, that the platform runs, and firewalls and proxies on the way";
-    Check::fail("platform", cause, fix)
+    let name = if cause.to_lowercase().contains("certificate") { "tls" } else { "platform" };
+    let fix = transport_fix(&cause);
+    Check::fail(name, format!("{url}: {cause}"), fix)
 }
 
 fn health(url: &str, probe: &Probe) -> Check {

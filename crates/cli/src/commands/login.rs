@@ -100,11 +100,17 @@ pub(crate) async fn login(app: &App, args: LoginArgs) -> Result<()> {
         tenant: previous.as_ref().and_then(|context| context.tenant.clone()),
         project: previous.as_ref().and_then(|context| context.project.clone()),
     };
-    config.contexts.insert(name.clone(), context);
+    let replaced = config.contexts.insert(name.clone(), context);
+    if let Some(other) = replaced.filter(|replaced| !same_platform(&replaced.url, &identity.url)) {
+        app.printer.warn(&format!(
+            "context {name} was for {} before; its token there is forgotten, not revoked",
+            other.url
+        ));
+    }
     config.current = Some(name.clone());
     config.save(&path)?;
 
-    if let Some(old) = previous.and_then(|context| context.token_id) {
+    if let Some(old) = previous.and_then(|context| context.token_id).filter(|old| *old != created.token.id) {
         // Nobody holds the old token any more. It may be gone already, and it ends by itself: not worth an error.
         let client = app.client(&identity.url, Some(Secret::new(token)), ca_file.as_deref())?;
         drop(client.call::<(), ()>(Route::TokenRevoke, &[&old], None, None).await);

@@ -3,6 +3,7 @@
 use gpuaas_api::Route;
 use gpuaas_api::observe::{AuditEntry, VerifyQuery, VerifyReport};
 use gpuaas_domain::chain::Stream;
+use serde::Serialize;
 
 use super::audit::Streams;
 use crate::failure::{Exit, Failure, Result};
@@ -28,6 +29,20 @@ impl std::str::FromStr for Head {
         }
         Ok(Self { sequence, hash: hash.to_ascii_lowercase() })
     }
+}
+
+/// What `-o json` prints: the platform's reports, summed up per chain.
+#[derive(Serialize)]
+struct Verdict<'v> {
+    ok: bool,
+    streams: &'v [VerifyReport],
+    problems: &'v [Problem],
+}
+
+#[derive(Serialize)]
+struct Problem {
+    stream: Stream,
+    problem: String,
 }
 
 /// What a remembered head says about the chain of today.
@@ -98,14 +113,11 @@ pub(crate) async fn run(session: &Session<'_>, streams: Streams, expected: Optio
                 ));
             }
         }
-        problems
-            .extend(problem.map(|problem| serde_json::json!({"stream": stream.name(), "problem": problem})));
+        problems.extend(problem.map(|problem| Problem { stream: *stream, problem }));
         reports.push(report);
     }
     if printer.is_json() {
-        printer.value(
-            &serde_json::json!({"ok": problems.is_empty(), "streams": reports, "problems": problems}),
-        )?;
+        printer.value(&Verdict { ok: problems.is_empty(), streams: &reports, problems: &problems })?;
     }
     if problems.is_empty() { Ok(()) } else { Err(Failure::Said(Exit::No)) }
 }
