@@ -175,7 +175,7 @@ pub(crate) fn transport_fix(chain: &str) -> &'static str {
     } else if chain.contains("invalidcontenttype") {
         "this port does not speak TLS: use http:// if it is on this machine"
     } else {
-        "check the URL, that the platform runs, and the network; `gpuaas doctor` looks for the cause"
+        "check the URL, that the platform runs, and the network; `gpuaas doctor` shows what works"
     }
 }
 

@@ -118,7 +118,7 @@ fn context_file(app: &App) -> Check {
     }
     match Config::load(&path) {
         Ok(config) => {
-            Check::ok(NAME, format!("{shown}, {} contexts, readable by you only", config.contexts.len()))
+            Check::ok(NAME, format!("{shown}, readable by you only, contexts: {}", config.contexts.len()))
         }
         Err(failure) => {
             let detail = failure.body().map_or_else(String::new, |body| body.error.message);
@@ -140,13 +140,13 @@ async fn platform(app: &App, target: Target) -> Vec<Check> {
     };
     let alive = match client.probe(Route::Healthz).await {
         Ok(probe) => probe,
-        Err(error) => return vec![unreachable_check(&url, &error)],
+        Err(error) => return vec![unreachable_check(&error)],
     };
     let mut checks = vec![health(&url, &alive), tls(&url)];
     if alive.status == 200 {
         checks.push(match client.probe(Route::Readyz).await {
             Ok(probe) => readiness(&probe),
-            Err(error) => unreachable_check(&url, &error),
+            Err(error) => unreachable_check(&error),
         });
     }
     checks.push(clocks(alive.date.as_deref(), clock::now()));
@@ -158,11 +158,11 @@ async fn platform(app: &App, target: Target) -> Vec<Check> {
     checks
 }
 
-fn unreachable_check(url: &str, error: &ClientError) -> Check {
+fn unreachable_check(error: &ClientError) -> Check {
     let cause = chain(error);
     let name = if cause.to_lowercase().contains("certificate") { "tls" } else { "platform" };
     let fix = transport_fix(&cause);
-    Check::fail(name, format!("{url}: {cause}"), fix)
+    Check::fail(name, cause, fix)
 }
 
 fn health(url: &str, probe: &Probe) -> Check {
