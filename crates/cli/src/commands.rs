@@ -1,0 +1,40 @@
+//! One file per noun: the arguments of its verbs, and what each verb does.
+
+use crate::app::App;
+use crate::args::Command;
+use crate::failure::Result;
+
+pub(crate) mod audit;
+pub(crate) mod completion;
+pub(crate) mod context;
+pub(crate) mod doctor;
+pub(crate) mod event;
+pub(crate) mod login;
+pub(crate) mod place;
+pub(crate) mod project;
+pub(crate) mod role;
+pub(crate) mod service_account;
+pub(crate) mod tenant;
+pub(crate) mod token;
+pub(crate) mod user;
+pub(crate) mod verify;
+pub(crate) mod whoami;
+
+pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
+    match command {
+        Command::Login(args) => login::login(app, args).await,
+        Command::Logout(args) => login::logout(app, &args).await,
+        Command::Whoami(args) => whoami::run(app, &args).await,
+        Command::Context(command) => context::run(app, command),
+        Command::Tenant(command) => tenant::run(app, command).await,
+        Command::Project(command) => project::run(app, command).await,
+        Command::User(command) => user::run(app, command).await,
+        Command::Role(command) => role::run(app, command).await,
+        Command::Token(command) => token::run(app, command).await,
+        Command::ServiceAccount(command) => service_account::run(app, command).await,
+        Command::Audit(command) => audit::run(app, command).await,
+        Command::Event(command) => event::run(app, command).await,
+        Command::Doctor(args) => doctor::run(app, &args).await,
+        Command::Completion(args) => completion::run(app, &args),
+    }
+}

@@ -1,0 +1,180 @@
+//! The command tree as a whole.
+
+use clap::FromArgMatches as _;
+
+use crate::args::Cli;
+use crate::command;
+
+/// Every leaf, as people type it. A line that goes is a script that breaks: add, never remove.
+const TREE: &str = "\
+audit list
+audit verify
+completion
+context list
+context remove
+context set-project
+context set-tenant
+context show
+context use
+doctor
+event follow
+event list
+login
+logout
+project bind
+project bindings
+project create
+project delete
+project get
+project limits
+project list
+project rename
+project resume
+project set-limit
+project suspend
+project unbind
+role bind
+role bindings
+role create
+role delete
+role get
+role list
+role permissions
+role unbind
+role update
+service-account create
+service-account delete
+service-account disable
+service-account get
+service-account list
+service-account rotate-key
+service-account token
+service-account unwrap
+tenant bind
+tenant bindings
+tenant create
+tenant delete
+tenant get
+tenant limits
+tenant list
+tenant rename
+tenant resume
+tenant set-limit
+tenant suspend
+tenant unbind
+token create
+token list
+token revoke
+user create
+user delete
+user get
+user list
+user reset-password
+user resume
+user suspend
+user update
+whoami";
+
+fn leaves(command: &clap::Command, path: &str, out: &mut Vec<(String, clap::Command)>) {
+    let subcommands: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
+    if subcommands.is_empty() {
+        out.push((path.to_owned(), command.clone()));
+    }
+    for sub in subcommands {
+        let path =
+            if path.is_empty() { sub.get_name().to_owned() } else { format!("{path} {}", sub.get_name()) };
+        leaves(sub, &path, out);
+    }
+}
+
+fn all_leaves() -> Vec<(String, clap::Command)> {
+    let mut found = Vec::new();
+    leaves(&command(), "", &mut found);
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found
+}
+
+#[test]
+fn the_command_tree_is_sound_and_complete() {
+    command().debug_assert();
+    let names: Vec<_> = all_leaves().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names.join("\n"), TREE);
+}
+
+#[test]
+fn every_command_says_what_it_does_and_shows_an_example() {
+    for (name, command) in all_leaves() {
+        assert!(command.get_about().is_some(), "{name} says nothing about itself");
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let example = format!("gpuaas {name}");
+        assert!(
+            help.starts_with("Examples:\n") && help.contains(&example),
+            "{name} has no example of itself"
+        );
+    }
+    let root = command().get_after_help().map(ToString::to_string).unwrap_or_default();
+    assert!(root.contains("Exit codes:"));
+}
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    let matches = command().try_get_matches_from(line.split_whitespace())?;
+    Cli::from_arg_matches(&matches)
+}
+
+#[test]
+fn lines_that_people_type_are_understood() {
+    for line in [
+        "gpuaas login --url http://localhost:8080 --email a@b --password-stdin --context x --ca-file ca.pem",
+        "gpuaas login --admin-file admin.json",
+        "gpuaas -o json tenant list",
+        "gpuaas tenant list -o json --correlation-id abc-1",
+        "gpuaas tenant set-limit acme projects 3",
+        "gpuaas tenant bind acme --role tenant-admin --user ada@example.org",
+        "gpuaas project bind lab --role app --service-account 0190-x",
+        "gpuaas project create lab --tenant acme",
+        "gpuaas project get",
+        "gpuaas service-account create ci --role a --role b --key-file k.json --project lab",
+        "gpuaas service-account token --key-file k.json --ttl-seconds 60",
+        "gpuaas service-account unwrap",
+        "gpuaas audit list --project lab --actor x --action y --object z --limit 5",
+        "gpuaas audit verify --stream all",
+        "gpuaas event follow --platform --after 0",
+        "gpuaas context set-project --none",
+        "gpuaas completion zsh",
+        "gpuaas user delete a@b --yes --reason gone",
+    ] {
+        assert!(
+            parse(line).is_ok(),
+            "{line}: {}",
+            parse(line).err().map_or_else(String::new, |error| error.to_string())
+        );
+    }
+    for line in [
+        "gpuaas",
+        "gpuaas tenant",
+        "gpuaas tenant bind acme --role r",
+        "gpuaas tenant bind acme --role r --user a --service-account b",
+        "gpuaas audit list --tenant a --project b",
+        "gpuaas audit list --all --limit 3",
+        "gpuaas audit verify --expect-head nonsense",
+        "gpuaas service-account create ci",
+        "gpuaas service-account create ci --role a --wrapped --key-file k",
+        "gpuaas service-account token --key-file k --ttl-seconds 901",
+        "gpuaas service-account unwrap - --key-file k",
+        "gpuaas token create x --expires-in-days 91",
+        "gpuaas tenant list -o yaml",
+        "gpuaas tenant list --correlation-id a\u{7f}b",
+        "gpuaas completion powershell",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn completion_scripts_can_be_made_for_every_shell() {
+    for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut command(), "gpuaas", &mut script);
+        assert!(script.len() > 1000);
+    }
+}
