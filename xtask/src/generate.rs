@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::{Result, cli_reference, read, reference};
+use crate::{Result, cli_reference, error_codes, read, reference};
 
 struct Generated {
     path: &'static str,
@@ -39,12 +39,15 @@ pub(crate) fn write(root: &Path) -> Result {
         std::fs::write(&path, &file.text).map_err(|error| format!("cannot write {}: {error}", file.path))?;
         println!("wrote  {}", file.path);
     }
+    for code in error_codes::without_page(root)? {
+        println!("to do  docs/errors/{code}.md: write the page of this error code");
+    }
     Ok(())
 }
 
 pub(crate) fn check(root: &Path) -> Result {
     let files = all(root)?;
-    let differ: Vec<String> = files
+    let mut differ: Vec<String> = files
         .iter()
         .filter_map(|file| match read(&root.join(file.path)) {
             Ok(old) if old == file.text => None,
@@ -54,11 +57,18 @@ pub(crate) fn check(root: &Path) -> Result {
             Err(_) => Some(format!("{} is missing", file.path)),
         })
         .collect();
+    let codes = error_codes::without_page(root)?;
+    differ.extend(
+        codes.iter().map(|code| format!("docs/errors/{code}.md is missing: the code needs its page")),
+    );
     if differ.is_empty() {
         println!("gen: {} files are up to date", files.len());
         return Ok(());
     }
-    Err(format!("run `cargo xtask gen` and commit the result:\n  {}", differ.join("\n  ")))
+    Err(format!(
+        "run `cargo xtask gen`, write what it cannot, and commit the result:\n  {}",
+        differ.join("\n  ")
+    ))
 }
 
 fn first_difference(old: &str, new: &str) -> usize {

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
 mod cli_reference;
+mod error_codes;
 mod generate;
 mod layers;
 mod reference;
