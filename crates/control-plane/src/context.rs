@@ -70,6 +70,8 @@ pub struct OpContext {
     pub route: RouteFacts,
     /// The version the caller expects to change, from `If-Match`.
     pub if_match: Option<i64>,
+    /// What the door already decided for this route, so that nothing of the request is looked at before.
+    pub granted: Option<Permit>,
 }
 
 /// A change that is ready but not committed: whoever answers the caller commits it together with the answer.
@@ -153,6 +155,11 @@ impl OpContext {
         }
     }
 
+    /// The permit of the door, if it is for exactly this.
+    fn granted(&self, permission: Permission, is_target: impl FnOnce(Scope) -> bool) -> Option<Permit> {
+        self.granted.clone().filter(|permit| permit.permission() == Some(permission) && is_target(permit.scope()))
+    }
+
     pub async fn permit_at(&self, permission: Permission, target: Target) -> Result<Permit> {
         match target {
             Target::Platform => self.permit_platform(permission).await,
@@ -162,10 +169,16 @@ impl OpContext {
     }
 
     pub async fn permit_platform(&self, permission: Permission) -> Result<Permit> {
+        if let Some(permit) = self.granted(permission, |scope| scope == Scope::Platform) {
+            return Ok(permit);
+        }
         self.decide(permission, Scope::Platform, ObjectRef::new("platform", self.plane.platform_id)).await
     }
 
     pub async fn permit_tenant(&self, permission: Permission, id: TenantId) -> Result<Permit> {
+        if let Some(permit) = self.granted(permission, |scope| scope == Scope::Tenant(id)) {
+            return Ok(permit);
+        }
         let known = self.known()?;
         let object = ObjectRef::new("tenant", id);
         let standing = self.plane.store.read().await?.locate_tenant(id).await?;
@@ -178,6 +191,9 @@ impl OpContext {
     }
 
     pub async fn permit_project(&self, permission: Permission, id: ProjectId) -> Result<Permit> {
+        if let Some(permit) = self.granted(permission, |scope| scope.project() == Some(id)) {
+            return Ok(permit);
+        }
         let known = self.known()?;
         let object = ObjectRef::new("project", id);
         let located = self.plane.store.read().await?.locate_project(id).await?;
@@ -223,7 +239,16 @@ impl OpContext {
             )));
         }
         match iam::decide(known.actor, &known.grants, permission, scope) {
-            Ok(permit) => Ok(permit),
+            Ok(permit) => {
+                let span = tracing::Span::current();
+                if let Some(tenant) = scope.tenant() {
+                    span.record("org_id", tracing::field::display(tenant));
+                }
+                if let Some(project) = scope.project() {
+                    span.record("project_id", tracing::field::display(project));
+                }
+                Ok(permit)
+            }
             Err(Denial::Invisible) => self.refuse_invisible(object).await,
             Err(denial) => {
                 let refusal = denial.into_error();

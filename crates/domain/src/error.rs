@@ -32,6 +32,8 @@ pub enum Kind {
     TooLarge,
     /// Not our kind of body.
     UnsupportedMedia,
+    /// The path is there, the method is not.
+    NoSuchMethod,
     /// A part we need is away for the moment: try again.
     Unavailable,
     /// Our fault.

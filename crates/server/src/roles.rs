@@ -90,6 +90,13 @@ pub struct Running {
 
 /// Starts all roles: the API behind its listener, and the worker's loops.
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
+    let running = start_api(config, opened).await?;
+    start_loops(&running.plane, &running.metrics, &running.tasks);
+    Ok(running)
+}
+
+/// The API alone; tests turn the loops by hand.
+pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
     let tasks = Tasks::default();
     let metrics = Arc::new(Metrics::new());
     let tls = tls::server_config(config)?;
@@ -99,7 +106,6 @@ pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     let plane = opened.plane;
     let app = http::app(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
     let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
-    start_loops(&plane, &metrics, &tasks);
     tasks.spawn(listener.serve(app, tasks.clone()));
     Ok(Running { plane, address, public_url, tasks, metrics })
 }

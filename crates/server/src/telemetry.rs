@@ -17,6 +17,18 @@ use gpuaas_control_plane::Clock;
 /// Longest text of one field: a log line must not become a store for what callers send.
 const MAX_FIELD: usize = 2_000;
 
+/// On every line, null where they do not apply, so that a search by one of them never misses a line (N-04).
+const ALWAYS: [&str; 8] = [
+    "correlation_id",
+    "trace_id",
+    "org_id",
+    "project_id",
+    "app_instance_id",
+    "operating_mode",
+    "control_plane_scope",
+    "runtime_backend",
+];
+
 #[derive(Default)]
 struct Fields(Map<String, Value>);
 
@@ -90,6 +102,9 @@ where
         let mut fields = Fields::default();
         event.record(&mut fields);
         line.extend(fields.0);
+        for name in ALWAYS {
+            line.entry(name).or_insert(Value::Null);
+        }
         // serde_json escapes control characters, so one event is always one line.
         let mut text = Value::Object(line).to_string();
         text.push('\n');

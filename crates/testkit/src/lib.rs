@@ -1,1 +1,45 @@
+//! A platform in a test: the real server over real HTTP, on both databases, with a clock that can be moved and
+//! loops that are turned by hand. Nothing here sleeps to wait.
 
+mod caller;
+mod clock;
+mod database;
+mod platform;
+pub mod process;
+
+pub use caller::{Answer, Caller, KeyPair};
+pub use clock::MovableClock;
+pub use database::{Database, TestDatabase};
+pub use platform::{Home, Place, TestPlatform};
+
+/// Runs one test body on SQLite and on PostgreSQL.
+///
+/// ```ignore
+/// both_databases! {
+///     /// K-04: what the test proves.
+///     async fn a_service_account_is_created_once(p: TestPlatform) { … }
+/// }
+/// ```
+#[macro_export]
+macro_rules! both_databases {
+    ($($(#[$meta:meta])* async fn $name:ident($platform:ident : TestPlatform) $body:block)*) => {
+        $(
+            $(#[$meta])*
+            mod $name {
+                use super::*;
+
+                async fn run($platform: $crate::TestPlatform) $body
+
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn on_sqlite() {
+                    run($crate::TestPlatform::start($crate::Database::Sqlite).await).await;
+                }
+
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn on_postgres() {
+                    run($crate::TestPlatform::start($crate::Database::Postgres).await).await;
+                }
+            }
+        )*
+    };
+}

@@ -193,11 +193,8 @@ pub(super) async fn no_route() -> ApiError {
     Error::not_found().into()
 }
 
-pub(super) async fn no_method() -> Response {
-    let error = Error::new(Kind::Invalid, "method_not_allowed", "This path has no such method.");
-    let mut response = ApiError(error).into_response();
-    *response.status_mut() = axum::http::StatusCode::METHOD_NOT_ALLOWED;
-    response
+pub(super) async fn no_method() -> ApiError {
+    Error::new(Kind::NoSuchMethod, "method_not_allowed", "This path has no such method.").into()
 }
 
 /// In front of one route.
@@ -266,7 +263,7 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
     };
     let facts = RouteFacts { name: route.name(), permission, action: row.audit.unwrap_or(route.name()) };
     let if_match = parse_if_match(&parts.headers)?;
-    let context = OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match };
+    let context = OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
     let call = Call { app: app.clone(), route, context, claim, path: Arc::default() };
     parts.extensions.insert(call);
     Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))

@@ -108,7 +108,7 @@ impl Follower {
             Some(Presented::Cookie(token)) => authenticate::session_cookie(plane, token.expose()).await?,
             None => return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into()),
         };
-        let context = OpContext { caller: Caller::Known(Box::new(known)), ..self.call.context.clone() };
+        let context = OpContext { caller: Caller::Known(Box::new(known)), granted: None, ..self.call.context.clone() };
         observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
         Ok(())
     }

@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header;
 use axum::http::request::Parts;
-use gpuaas_api::Route;
+use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_api::envelope::PageQuery;
 use gpuaas_control_plane::{OpContext, Prepared, Target};
 use gpuaas_domain::ids::{ProjectId, TenantId};
@@ -67,14 +67,14 @@ impl Call {
     /// The place this route speaks about.
     pub(crate) fn target(&self) -> ApiResult<Target> {
         Ok(match self.route.row().access {
-            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Tenant) => Target::Tenant(self.id::<TenantId>("tenant_id")?),
-            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Project) => {
+            Access::Needs(_, ScopeKind::Tenant) => Target::Tenant(self.id::<TenantId>("tenant_id")?),
+            Access::Needs(_, ScopeKind::Project) => {
                 Target::Project(self.id::<ProjectId>("project_id")?)
             }
-            gpuaas_api::Access::Needs(_, gpuaas_api::ScopeKind::Platform)
-            | gpuaas_api::Access::Public
-            | gpuaas_api::Access::SignedIn
-            | gpuaas_api::Access::Person => Target::Platform,
+            Access::Needs(_, ScopeKind::Platform)
+            | Access::Public
+            | Access::SignedIn
+            | Access::Person => Target::Platform,
         })
     }
 
@@ -96,6 +96,16 @@ impl FromRequestParts<AppState> for Call {
         let mut call = parts.extensions.get::<Call>().cloned().ok_or_else(|| Error::internal("a handler outside the door"))?;
         let raw = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::not_found())?;
         call.path = std::sync::Arc::new(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
+        // Before the body is parsed: who may not come in learns nothing from what they brought.
+        match call.route.row().access {
+            Access::Needs(permission, _) => {
+                call.context.granted = Some(call.context.permit_at(permission, call.target()?).await?);
+            }
+            Access::Person => {
+                call.context.person().await?;
+            }
+            Access::Public | Access::SignedIn => {}
+        }
         Ok(call)
     }
 }

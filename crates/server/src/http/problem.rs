@@ -30,6 +30,7 @@ pub(crate) fn status(kind: Kind) -> StatusCode {
         Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Kind::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Kind::NoSuchMethod => StatusCode::METHOD_NOT_ALLOWED,
         Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
