@@ -68,7 +68,8 @@ pub struct Project {
 
 impl From<identity::Project> for Project {
     fn from(project: identity::Project) -> Self {
-        let identity::Project { id, tenant_id, slug, display_name, state, version, created_at, updated_at } = project;
+        let identity::Project { id, tenant_id, slug, display_name, state, version, created_at, updated_at } =
+            project;
         Self { id, tenant_id, slug, display_name, state, version, created_at, updated_at }
     }
 }
@@ -160,7 +161,8 @@ pub struct Role {
 
 impl From<identity::Role> for Role {
     fn from(role: identity::Role) -> Self {
-        let identity::Role { id, slug, display_name, builtin, permissions, version, created_at, updated_at } = role;
+        let identity::Role { id, slug, display_name, builtin, permissions, version, created_at, updated_at } =
+            role;
         let permissions = permissions.into_iter().map(|permission| permission.key().to_owned()).collect();
         Self { id, slug, display_name, builtin, permissions, version, created_at, updated_at }
     }

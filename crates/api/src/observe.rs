@@ -1,8 +1,8 @@
 //! Audit rows, events, health: what can be observed.
 
+use gpuaas_domain::Timestamp;
 use gpuaas_domain::chain::Stream;
 use gpuaas_domain::ids::{AuditId, EventId, ProjectId, TenantId};
-use gpuaas_domain::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

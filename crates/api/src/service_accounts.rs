@@ -1,9 +1,9 @@
 //! Machine callers of a project on the wire.
 
-use gpuaas_domain::ids::{KeyId, ProjectId, ServiceAccountId, TenantId};
-use gpuaas_domain::identity::{self, AccountKind, AccountState};
-use gpuaas_domain::text::DisplayName;
 use gpuaas_domain::Timestamp;
+use gpuaas_domain::identity::{self, AccountKind, AccountState};
+use gpuaas_domain::ids::{KeyId, ProjectId, ServiceAccountId, TenantId};
+use gpuaas_domain::text::DisplayName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,17 @@ pub struct ServiceAccount {
 
 impl From<identity::ServiceAccount> for ServiceAccount {
     fn from(account: identity::ServiceAccount) -> Self {
-        let identity::ServiceAccount { id, tenant_id, project_id, name, kind, state, version, created_at, updated_at } =
-            account;
+        let identity::ServiceAccount {
+            id,
+            tenant_id,
+            project_id,
+            name,
+            kind,
+            state,
+            version,
+            created_at,
+            updated_at,
+        } = account;
         Self { id, tenant_id, project_id, name, kind, state, version, created_at, updated_at }
     }
 }

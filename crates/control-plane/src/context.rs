@@ -136,9 +136,10 @@ impl OpContext {
     pub fn known(&self) -> Result<&Known> {
         match &self.caller {
             Caller::Known(known) => Ok(known),
-            Caller::Anonymous => {
-                Err(Error::unauthenticated("unauthenticated", "Sign in first: this needs a session or a token."))
-            }
+            Caller::Anonymous => Err(Error::unauthenticated(
+                "unauthenticated",
+                "Sign in first: this needs a session or a token.",
+            )),
         }
     }
 
@@ -148,8 +149,12 @@ impl OpContext {
         match known.actor {
             Actor::User(user) => Ok(user),
             Actor::ServiceAccount(_) | Actor::System(_) => {
-                let refusal = Error::forbidden("human_actor_required", "A service account cannot do this; a person has to.");
-                self.record_denial(Scope::Platform, ObjectRef::new("account", known.actor.id()), &refusal).await?;
+                let refusal = Error::forbidden(
+                    "human_actor_required",
+                    "A service account cannot do this; a person has to.",
+                );
+                self.record_denial(Scope::Platform, ObjectRef::new("account", known.actor.id()), &refusal)
+                    .await?;
                 Err(refusal)
             }
         }
@@ -157,7 +162,9 @@ impl OpContext {
 
     /// The permit of the door, if it is for exactly this.
     fn granted(&self, permission: Permission, is_target: impl FnOnce(Scope) -> bool) -> Option<Permit> {
-        self.granted.clone().filter(|permit| permit.permission() == Some(permission) && is_target(permit.scope()))
+        self.granted
+            .clone()
+            .filter(|permit| permit.permission() == Some(permission) && is_target(permit.scope()))
     }
 
     pub async fn permit_at(&self, permission: Permission, target: Target) -> Result<Permit> {
@@ -183,7 +190,7 @@ impl OpContext {
         let object = ObjectRef::new("tenant", id);
         let standing = self.plane.store.read().await?.locate_tenant(id).await?;
         let Some(standing) = standing.filter(|standing| *standing != Standing::Tombstone) else {
-            return self.refuse_invisible(object).await;
+            return self.refuse_missing(object).await;
         };
         let permit = self.decide(permission, Scope::Tenant(id), object.clone()).await?;
         let may_mend = permission.is_read() || permission == Permission::TenantManage;
@@ -198,18 +205,30 @@ impl OpContext {
         let object = ObjectRef::new("project", id);
         let located = self.plane.store.read().await?.locate_project(id).await?;
         let Some(located) = located.filter(|located| located.project != Standing::Tombstone) else {
-            return self.refuse_invisible(object).await;
+            return self.refuse_missing(object).await;
         };
         let permit = self.decide(permission, located.scope, object.clone()).await?;
         let may_mend = permission.is_read() || permission == Permission::ProjectManage;
-        let permit =
-            self.check_standing(known, located.tenant, Scope::Platform, may_mend, "tenant", permit, object.clone()).await?;
+        let permit = self
+            .check_standing(
+                known,
+                located.tenant,
+                Scope::Platform,
+                may_mend,
+                "tenant",
+                permit,
+                object.clone(),
+            )
+            .await?;
         let tenant = located.scope.tenant().map_or(Scope::Platform, Scope::Tenant);
         self.check_standing(known, located.project, tenant, may_mend, "project", permit, object).await
     }
 
     /// Suspended means refused, except for those above it who look after it.
-    #[expect(clippy::too_many_arguments, reason = "two callers, and the arguments are what the rule speaks about")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "two callers, and the arguments are what the rule speaks about"
+    )]
     async fn check_standing(
         &self,
         known: &Known,
@@ -224,8 +243,9 @@ impl OpContext {
             return Ok(permit);
         }
         let code = if what == "tenant" { "tenant_suspended" } else { "project_suspended" };
-        let refusal = Error::forbidden(code, format!("The {what} is {}; ask its admin to resume it.", standing.name()))
-            .with_param("state", standing.name());
+        let refusal =
+            Error::forbidden(code, format!("The {what} is {}; ask its admin to resume it.", standing.name()))
+                .with_param("state", standing.name());
         self.record_denial(permit.scope(), object, &refusal).await?;
         Err(refusal)
     }
@@ -258,6 +278,14 @@ impl OpContext {
         }
     }
 
+    /// For those who see the whole platform a missing object is just that, and no denial.
+    async fn refuse_missing(&self, object: ObjectRef) -> Result<Permit> {
+        if self.known()?.grants.iter().any(|grant| grant.scope == Scope::Platform) {
+            return Err(Error::not_found());
+        }
+        self.refuse_invisible(object).await
+    }
+
     /// Missing and foreign take the same way, at the same cost, into the platform's trail: the other tenant's
     /// trail must not tell that somebody asked, nor this one that there is something to ask about.
     async fn refuse_invisible(&self, object: ObjectRef) -> Result<Permit> {
@@ -268,7 +296,10 @@ impl OpContext {
 
     async fn record_denial(&self, scope: Scope, object: ObjectRef, refusal: &Error) -> Result<()> {
         let known = self.known()?;
-        self.plane.store.record_denial(&self.stamp(), known.actor, scope, self.route.action, object, refusal).await
+        self.plane
+            .store
+            .record_denial(&self.stamp(), known.actor, scope, self.route.action, object, refusal)
+            .await
     }
 
     /// Refuses to change what the caller has not seen.

@@ -12,7 +12,8 @@ const MIN_CHARACTERS: usize = 12;
 const MAX_BYTES: usize = 1024;
 
 /// A hash nobody's password has: checked when the account is unknown, so that both cases take the same time.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5$NFLFRdLlFpgULpYH5sh4Nl4hHQ7WSNCk2EN5OUL0SDE";
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5$NFLFRdLlFpgULpYH5sh4Nl4hHQ7WSNCk2EN5OUL0SDE";
 
 fn hasher() -> Argon2<'static> {
     let params = Params::new(19_456, 2, 1, None).expect("these parameters are valid");
@@ -40,7 +41,8 @@ impl ControlPlane {
 
     pub(crate) async fn hash_password(&self, password: &Secret<String>) -> Result<String> {
         let _turn = self.hashing.acquire().await.map_err(|_| Error::internal("hashing was closed"))?;
-        let salt = SaltString::encode_b64(&self.entropy.bytes16()).map_err(|error| Error::internal(error.to_string()))?;
+        let salt = SaltString::encode_b64(&self.entropy.bytes16())
+            .map_err(|error| Error::internal(error.to_string()))?;
         let password = Secret::new(password.expose().clone());
         tokio::task::spawn_blocking(move || {
             hasher()
@@ -53,7 +55,11 @@ impl ControlPlane {
     }
 
     /// Whether the password fits; takes as long when there is no hash to compare with.
-    pub(crate) async fn password_fits(&self, password: &Secret<String>, hash: Option<String>) -> Result<bool> {
+    pub(crate) async fn password_fits(
+        &self,
+        password: &Secret<String>,
+        hash: Option<String>,
+    ) -> Result<bool> {
         if password.expose().len() > MAX_BYTES {
             return Ok(false);
         }
@@ -62,7 +68,8 @@ impl ControlPlane {
         let hash = hash.unwrap_or_else(|| NOBODY.to_owned());
         let password = Secret::new(password.expose().clone());
         let fits = tokio::task::spawn_blocking(move || {
-            let parsed = PasswordHash::new(&hash).map_err(|error| Error::internal(format!("a stored hash: {error}")))?;
+            let parsed = PasswordHash::new(&hash)
+                .map_err(|error| Error::internal(format!("a stored hash: {error}")))?;
             Ok::<_, Error>(hasher().verify_password(password.expose().as_bytes(), &parsed).is_ok())
         })
         .await

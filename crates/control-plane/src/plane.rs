@@ -168,7 +168,8 @@ impl ControlPlane {
                 .map_err(|_| Error::internal("the token key does not fit its public half"))?;
             signer = Some((current.id, Arc::new(pair)));
         }
-        *self.token_keys.write().expect("no holder panics") = TokenKeys { signer, verifiers, loaded_at: Some(self.now()) };
+        *self.token_keys.write().expect("no holder panics") =
+            TokenKeys { signer, verifiers, loaded_at: Some(self.now()) };
         Ok(())
     }
 }

@@ -86,7 +86,14 @@ mod tests {
         assert!(again.fits(&token.hash()));
         let other = OpaqueToken::generate(OpaqueKind::PersonalToken, Uuid::from_u128(5), &entropy);
         assert!(!other.fits(&token.hash()));
-        for bad in ["", "gpup", "gpup__", "gpup_x_y", "nope_00000000000000000000000000000005_AAAA", &text.expose()[..60]] {
+        for bad in [
+            "",
+            "gpup",
+            "gpup__",
+            "gpup_x_y",
+            "nope_00000000000000000000000000000005_AAAA",
+            &text.expose()[..60],
+        ] {
             assert!(OpaqueToken::parse(bad).is_none(), "{bad}");
         }
     }

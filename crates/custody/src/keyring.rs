@@ -82,20 +82,23 @@ impl Keyring {
                 format!("Other users can read the master key; run: chmod 600 {}", path.display()),
             ));
         }
-        let text = Secret::new(fs::read_to_string(path).map_err(|error| unreadable(path, &error.to_string()))?);
+        let text =
+            Secret::new(fs::read_to_string(path).map_err(|error| unreadable(path, &error.to_string()))?);
         Self::parse(&text).map_err(|why| unreadable(path, &why))
     }
 
     /// Reads the text of a key file.
     pub fn parse(text: &Secret<String>) -> std::result::Result<Self, String> {
-        let file: File = serde_json::from_str(text.expose()).map_err(|_| "it is not a key file".to_owned())?;
+        let file: File =
+            serde_json::from_str(text.expose()).map_err(|_| "it is not a key file".to_owned())?;
         if file.format != FORMAT {
             return Err(format!("its format is not {FORMAT}"));
         }
         let mut keys = BTreeMap::new();
         for (id, encoded) in &file.keys {
             let mut bytes = STANDARD.decode(encoded).map_err(|_| format!("key {id} is no base64"))?;
-            let key: [u8; 32] = bytes.as_slice().try_into().map_err(|_| format!("key {id} is not 32 bytes"))?;
+            let key: [u8; 32] =
+                bytes.as_slice().try_into().map_err(|_| format!("key {id} is not 32 bytes"))?;
             bytes.zeroize();
             keys.insert(id.clone(), Secret::new(key));
         }
@@ -115,7 +118,12 @@ impl Keyring {
     pub fn save(&self, path: &Path) -> Result<()> {
         let temporary = path.with_extension("new");
         let write = || -> std::io::Result<()> {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&temporary)?;
             file.write_all(self.to_text().expose().as_bytes())?;
             file.sync_all()?;
             fs::rename(&temporary, path)?;
@@ -125,11 +133,15 @@ impl Keyring {
             Ok(())
         };
         write().map_err(|error| {
-            Error::internal(format!("writing the master key to {}: {error}", path.display())).with_source(error)
+            Error::internal(format!("writing the master key to {}: {error}", path.display()))
+                .with_source(error)
         })
     }
 }
 
 fn unreadable(path: &Path, why: &str) -> Error {
-    Error::invalid("master_key_unreadable", format!("The master key {} cannot be read: {why}.", path.display()))
+    Error::invalid(
+        "master_key_unreadable",
+        format!("The master key {} cannot be read: {why}.", path.display()),
+    )
 }

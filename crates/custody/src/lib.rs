@@ -109,9 +109,15 @@ pub trait SecretStore: Send + Sync {
     /// The id of the key that wraps new values.
     fn current_key(&self) -> String;
 
-    fn seal<'a>(&'a self, class: SecretClass, place: Place, plain: &'a Secret<Vec<u8>>) -> Answer<'a, Sealed>;
+    fn seal<'a>(&'a self, class: SecretClass, place: Place, plain: &'a Secret<Vec<u8>>)
+    -> Answer<'a, Sealed>;
 
-    fn open<'a>(&'a self, class: SecretClass, place: Place, sealed: &'a Sealed) -> Answer<'a, Secret<Vec<u8>>>;
+    fn open<'a>(
+        &'a self,
+        class: SecretClass,
+        place: Place,
+        sealed: &'a Sealed,
+    ) -> Answer<'a, Secret<Vec<u8>>>;
 
     /// Looks again for keys that another process may have added.
     fn refresh(&self) -> Result<()>;

@@ -59,18 +59,28 @@ impl LocalCustody {
 
     fn seal_now(&self, class: SecretClass, place: Place, plain: &Secret<Vec<u8>>) -> Result<Sealed> {
         let kek_id = self.current_key();
-        let kek = self.class_key(&kek_id, class).ok_or_else(|| Error::internal("the current master key is missing"))?;
+        let kek = self
+            .class_key(&kek_id, class)
+            .ok_or_else(|| Error::internal("the current master key is missing"))?;
         let data_key = self.entropy.bytes32();
         let context = context(class, place);
         let (wrap_nonce, value_nonce) = (self.nonce(), self.nonce());
 
         let mut wrapped = data_key.expose().to_vec();
         let failed = |_| Error::internal("sealing failed");
-        kek.seal_in_place_append_tag(Nonce::assume_unique_for_key(wrap_nonce), Aad::from(&context), &mut wrapped)
-            .map_err(failed)?;
+        kek.seal_in_place_append_tag(
+            Nonce::assume_unique_for_key(wrap_nonce),
+            Aad::from(&context),
+            &mut wrapped,
+        )
+        .map_err(failed)?;
         let mut value = plain.expose().clone();
         data_cipher(&data_key)?
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(value_nonce), Aad::from(&context), &mut value)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(value_nonce),
+                Aad::from(&context),
+                &mut value,
+            )
             .map_err(failed)?;
 
         let bytes = [&[VERSION], wrap_nonce.as_slice(), &wrapped, &value_nonce, &value].concat();
@@ -78,18 +88,18 @@ impl LocalCustody {
     }
 
     fn open_now(&self, class: SecretClass, place: Place, sealed: &Sealed) -> Result<Secret<Vec<u8>>> {
-        let kek = match self.class_key(&sealed.kek_id, class) {
-            Some(key) => key,
-            None => {
-                self.refresh()?;
-                self.class_key(&sealed.kek_id, class).ok_or_else(|| cannot_open("its master key is not here"))?
-            }
-        };
+        let mut kek = self.class_key(&sealed.kek_id, class);
+        if kek.is_none() {
+            self.refresh()?;
+            kek = self.class_key(&sealed.kek_id, class);
+        }
+        let kek = kek.ok_or_else(|| cannot_open("its master key is not here"))?;
         let context = context(class, place);
         let rest = sealed.bytes.strip_prefix(&[VERSION]).ok_or_else(|| cannot_open("unknown format"))?;
         let (wrap_nonce, rest) = rest.split_at_checked(NONCE_LEN).ok_or_else(|| cannot_open("too short"))?;
         let (wrapped, rest) = rest.split_at_checked(WRAPPED).ok_or_else(|| cannot_open("too short"))?;
-        let (value_nonce, value) = rest.split_at_checked(NONCE_LEN).ok_or_else(|| cannot_open("too short"))?;
+        let (value_nonce, value) =
+            rest.split_at_checked(NONCE_LEN).ok_or_else(|| cannot_open("too short"))?;
 
         let mut wrapped = Secret::new(wrapped.to_vec());
         let data_key = open_with(&kek, wrap_nonce, &context, &mut wrapped)?;
@@ -100,7 +110,12 @@ impl LocalCustody {
     }
 }
 
-fn open_with(key: &LessSafeKey, nonce: &[u8], context: &[u8], sealed: &mut Secret<Vec<u8>>) -> Result<Vec<u8>> {
+fn open_with(
+    key: &LessSafeKey,
+    nonce: &[u8],
+    context: &[u8],
+    sealed: &mut Secret<Vec<u8>>,
+) -> Result<Vec<u8>> {
     let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| cannot_open("bad nonce"))?;
     let mut bytes = sealed.expose().clone();
     let plain = key
@@ -110,14 +125,17 @@ fn open_with(key: &LessSafeKey, nonce: &[u8], context: &[u8], sealed: &mut Secre
 }
 
 fn data_cipher(key: &Secret<[u8; 32]>) -> Result<LessSafeKey> {
-    let key = UnboundKey::new(&AES_256_GCM, key.expose()).map_err(|_| Error::internal("a data key is 32 bytes"))?;
+    let key =
+        UnboundKey::new(&AES_256_GCM, key.expose()).map_err(|_| Error::internal("a data key is 32 bytes"))?;
     Ok(LessSafeKey::new(key))
 }
 
 /// Everything a sealed value is bound to, unambiguously.
 fn context(class: SecretClass, place: Place) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for part in [class.name().as_bytes(), place.table.as_bytes(), place.column.as_bytes(), place.row.as_bytes()] {
+    for part in
+        [class.name().as_bytes(), place.table.as_bytes(), place.column.as_bytes(), place.row.as_bytes()]
+    {
         bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
         bytes.extend_from_slice(part);
     }
@@ -140,11 +158,21 @@ impl SecretStore for LocalCustody {
         self.keyring.read().expect("no holder of the keyring panics").current().to_owned()
     }
 
-    fn seal<'a>(&'a self, class: SecretClass, place: Place, plain: &'a Secret<Vec<u8>>) -> Answer<'a, Sealed> {
+    fn seal<'a>(
+        &'a self,
+        class: SecretClass,
+        place: Place,
+        plain: &'a Secret<Vec<u8>>,
+    ) -> Answer<'a, Sealed> {
         Box::pin(async move { self.seal_now(class, place, plain) })
     }
 
-    fn open<'a>(&'a self, class: SecretClass, place: Place, sealed: &'a Sealed) -> Answer<'a, Secret<Vec<u8>>> {
+    fn open<'a>(
+        &'a self,
+        class: SecretClass,
+        place: Place,
+        sealed: &'a Sealed,
+    ) -> Answer<'a, Secret<Vec<u8>>> {
         Box::pin(async move { self.open_now(class, place, sealed) })
     }
 
@@ -178,7 +206,12 @@ mod tests {
     }
 
     fn place(row: u128) -> Place {
-        Place { table: "secrets", column: "sealed", row: Uuid::from_u128(row), tenant: Some(Uuid::from_u128(9)) }
+        Place {
+            table: "secrets",
+            column: "sealed",
+            row: Uuid::from_u128(row),
+            tenant: Some(Uuid::from_u128(9)),
+        }
     }
 
     fn secret() -> Secret<Vec<u8>> {

@@ -14,7 +14,9 @@ pub type Hash = [u8; 32];
 /// What stands before the first link.
 pub const GENESIS: Hash = [0; 32];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     Audit,
@@ -73,7 +75,14 @@ pub fn audit_link(previous: &Hash, sequence: i64, row: &AuditRow) -> Hash {
     hasher.bytes(row.id.uuid().as_bytes());
     hasher.bytes(&row.at.unix_micros().to_be_bytes());
     scope(&mut hasher, row.scope);
-    for text in [&row.actor_kind, &row.actor_id, &row.action, &row.outcome.name().to_owned(), &row.object_kind, &row.object_id] {
+    for text in [
+        &row.actor_kind,
+        &row.actor_id,
+        &row.action,
+        &row.outcome.name().to_owned(),
+        &row.object_kind,
+        &row.object_id,
+    ] {
         hasher.text(text);
     }
     for text in [&row.before, &row.after, &row.reason] {
@@ -89,7 +98,15 @@ pub fn event_link(previous: &Hash, sequence: i64, row: &EventRow) -> Hash {
     hasher.bytes(row.id.uuid().as_bytes());
     hasher.bytes(&row.at.unix_micros().to_be_bytes());
     scope(&mut hasher, row.scope);
-    for text in [&row.kind, &row.subject, &row.actor_kind, &row.actor_id, &row.data, &row.correlation_id, &row.trace_id] {
+    for text in [
+        &row.kind,
+        &row.subject,
+        &row.actor_kind,
+        &row.actor_id,
+        &row.data,
+        &row.correlation_id,
+        &row.trace_id,
+    ] {
         hasher.text(text);
     }
     hasher.finish()

@@ -119,8 +119,12 @@ impl Error {
     }
 
     pub fn internal(what: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, "internal_error", "Something went wrong on our side; the log has the details.")
-            .with_internal(what)
+        Self::new(
+            Kind::Internal,
+            "internal_error",
+            "Something went wrong on our side; the log has the details.",
+        )
+        .with_internal(what)
     }
 
     #[must_use]

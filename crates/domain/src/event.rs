@@ -178,8 +178,10 @@ pub fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let sorted: std::collections::BTreeMap<_, _> = map.iter().collect();
-            let parts: Vec<_> =
-                sorted.into_iter().map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value))).collect();
+            let parts: Vec<_> = sorted
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)))
+                .collect();
             format!("{{{}}}", parts.join(","))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),

@@ -69,7 +69,7 @@ impl Permission {
 
     /// Looking, not changing.
     pub fn is_read(self) -> bool {
-        self.key().ends_with(".read") || self == Self::AuditVerify
+        self == Self::AuditVerify || self.key().rsplit_once('.').is_some_and(|(_, verb)| verb == "read")
     }
 
     /// Work that needs a person behind it; a service account is refused whatever its roles say.
@@ -208,9 +208,14 @@ impl BuiltinRole {
                 P::InstanceUpgrade,
                 P::InstanceRollback,
             ],
-            Self::ProjectUser => {
-                &[P::ProjectRead, P::LimitRead, P::EventRead, P::InstanceRead, P::InstanceCreate, P::InstanceDelete]
-            }
+            Self::ProjectUser => &[
+                P::ProjectRead,
+                P::LimitRead,
+                P::EventRead,
+                P::InstanceRead,
+                P::InstanceCreate,
+                P::InstanceDelete,
+            ],
             Self::App => &[P::ProjectRead],
         };
         list.iter().copied().collect()
@@ -313,7 +318,12 @@ pub struct Permit {
 impl Permit {
     /// The platform's own authority. `part` is named in the audit row.
     pub fn system(part: &'static str, scope: Scope) -> Self {
-        Self { actor: Actor::System(part), permission: None, scope, held: Permission::ALL.iter().copied().collect() }
+        Self {
+            actor: Actor::System(part),
+            permission: None,
+            scope,
+            held: Permission::ALL.iter().copied().collect(),
+        }
     }
 
     /// What a signed-in person may always do to their own account.
@@ -400,7 +410,12 @@ impl Denial {
 }
 
 /// The one decision about permissions.
-pub fn decide(actor: Actor, grants: &[Grant], permission: Permission, target: Scope) -> Result<Permit, Denial> {
+pub fn decide(
+    actor: Actor,
+    grants: &[Grant],
+    permission: Permission,
+    target: Scope,
+) -> Result<Permit, Denial> {
     let covering = || grants.iter().filter(|grant| grant.scope.covers(target));
     let visible = match target {
         Scope::Platform => true,
@@ -494,7 +509,9 @@ mod tests {
         let scope = Scope::Project(tenant(10), ProjectId::new(id(11)));
         let machine = Actor::ServiceAccount(ServiceAccountId::new(id(5)));
         let grants = [grant(BuiltinRole::PlatformAdmin, Scope::Platform)];
-        for permission in [Permission::ServiceAccountManage, Permission::ServiceAccountRead, Permission::BindingManage] {
+        for permission in
+            [Permission::ServiceAccountManage, Permission::ServiceAccountRead, Permission::BindingManage]
+        {
             assert_eq!(
                 decide(machine, &grants, permission, scope).unwrap_err(),
                 Denial::HumanRequired(permission)
@@ -512,7 +529,8 @@ mod tests {
     }
 
     fn any_grant() -> impl Strategy<Value = Grant> {
-        (proptest::sample::select(BuiltinRole::ALL.to_vec()), any_scope()).prop_map(|(role, scope)| grant(role, scope))
+        (proptest::sample::select(BuiltinRole::ALL.to_vec()), any_scope())
+            .prop_map(|(role, scope)| grant(role, scope))
     }
 
     proptest! {

@@ -49,7 +49,10 @@ impl Limit {
         }
         Err(Error::conflict(
             "limit_reached",
-            format!("The limit of {limit} {} is reached; remove some or ask for a higher limit.", self.name()),
+            format!(
+                "The limit of {limit} {} is reached; remove some or ask for a higher limit.",
+                self.name()
+            ),
         )
         .with_param("limit", self.name())
         .with_param("value", limit))

@@ -281,7 +281,13 @@ mod tests {
         assert!(open_assertion(&sign_access(&key(), "k", &claims())).is_err());
         let opened = open_assertion(&signed).unwrap();
         assert_eq!(check_assertion(&opened, account(), &public(&key()), "api", at(0)), Ok(assertion));
-        assert_eq!(check_assertion(&opened, account(), &public(&key()), "other", at(0)), Err(Refusal::WrongAudience));
-        assert_eq!(check_assertion(&opened, account(), &public(&key()), "api", at(121)), Err(Refusal::Expired));
+        assert_eq!(
+            check_assertion(&opened, account(), &public(&key()), "other", at(0)),
+            Err(Refusal::WrongAudience)
+        );
+        assert_eq!(
+            check_assertion(&opened, account(), &public(&key()), "api", at(121)),
+            Err(Refusal::Expired)
+        );
     }
 }

@@ -42,7 +42,11 @@ impl PageRequest {
     pub fn parse(limit: Option<u32>, cursor: Option<&str>, list: &str) -> Result<Self> {
         let limit = limit.unwrap_or(DEFAULT_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
-            return Err(Error::field("/limit", "out_of_range", format!("Use a number from 1 to {MAX_LIMIT}.")));
+            return Err(Error::field(
+                "/limit",
+                "out_of_range",
+                format!("Use a number from 1 to {MAX_LIMIT}."),
+            ));
         }
         let after = cursor.map(|text| decode(text, list)).transpose()?;
         Ok(Self { limit, after })
@@ -65,7 +69,11 @@ pub fn encode(list: &str, key: &str) -> String {
 
 fn decode(cursor: &str, list: &str) -> Result<String> {
     let refuse = || {
-        Error::field("/cursor", "invalid_cursor", "This cursor is not from this list; start again without a cursor.")
+        Error::field(
+            "/cursor",
+            "invalid_cursor",
+            "This cursor is not from this list; start again without a cursor.",
+        )
     };
     if cursor.len() > 512 {
         return Err(refuse());

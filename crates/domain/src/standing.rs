@@ -70,7 +70,7 @@ mod tests {
     fn nothing_leaves_a_tombstone_and_nothing_skips_deleting() {
         for step in [Move::Suspend, Move::Resume, Move::Delete, Move::Erase] {
             assert!(Standing::Tombstone.after(step).is_err());
-            assert_eq!(Standing::Active.after(step).ok() == Some(Standing::Tombstone), false);
+            assert_ne!(Standing::Active.after(step).ok(), Some(Standing::Tombstone));
         }
         assert_eq!(Standing::Deleting.after(Move::Erase).unwrap(), Standing::Tombstone);
         assert!(Standing::Deleting.after(Move::Resume).is_err());

@@ -19,7 +19,12 @@ use crate::{roles, telemetry, tls};
 
 /// The GPUaaS App Platform's server.
 #[derive(Parser)]
-#[command(name = "gpuaas-server", version, about, after_help = "Examples:\n  gpuaas-server --config server.toml config check\n  gpuaas-server serve\n  gpuaas-server db export platform.jsonl")]
+#[command(
+    name = "gpuaas-server",
+    version,
+    about,
+    after_help = "Examples:\n  gpuaas-server --config server.toml config check\n  gpuaas-server serve\n  gpuaas-server db export platform.jsonl"
+)]
 pub struct Cli {
     /// The configuration file; the environment (GPUAAS__SECTION__KEY) overrides it.
     #[arg(long, global = true)]
@@ -205,11 +210,21 @@ fn parse_email(text: &str) -> Result<Email> {
 
 /// Replaces a file that only its owner may read.
 fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let failed = |error: std::io::Error| Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", path.display()));
+    let failed = |error: std::io::Error| {
+        Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", path.display()))
+    };
     let temporary = path.with_extension("part");
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary).map_err(failed)?;
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .map_err(failed)?;
     let mut out = BufWriter::new(file);
-    let outcome = write(&mut out).and_then(|()| out.flush().map_err(failed)).and_then(|()| out.get_ref().sync_all().map_err(failed));
+    let outcome = write(&mut out)
+        .and_then(|()| out.flush().map_err(failed))
+        .and_then(|()| out.get_ref().sync_all().map_err(failed));
     if let Err(error) = outcome {
         let _ = std::fs::remove_file(&temporary);
         return Err(error);
@@ -236,7 +251,10 @@ async fn make_first(config: &Config, arguments: &Bootstrap) -> Result<()> {
     let Some(password) = password else {
         return Err(Error::conflict(
             "admin_password_unknown",
-            format!("{email} exists, but {} does not hold its password; reset it with another admin or remove the data folder.", arguments.admin_file.display()),
+            format!(
+                "{email} exists, but {} does not hold its password; reset it with another admin or remove the data folder.",
+                arguments.admin_file.display()
+            ),
         ));
     };
     write_private(&arguments.admin_file, |out| {
@@ -280,15 +298,18 @@ async fn export(config: &Config, file: &Path) -> Result<()> {
 async fn check_current(store: &gpuaas_store::Store) -> Result<()> {
     match store.schema_state().await? {
         gpuaas_store::SchemaState::Current => Ok(()),
-        gpuaas_store::SchemaState::Behind => {
-            Err(Error::conflict("schema_behind", "The database schema is older than this program; run gpuaas-server db migrate."))
-        }
+        gpuaas_store::SchemaState::Behind => Err(Error::conflict(
+            "schema_behind",
+            "The database schema is older than this program; run gpuaas-server db migrate.",
+        )),
         gpuaas_store::SchemaState::Newer => store.migrate().await,
     }
 }
 
 fn open_file(file: &Path) -> Result<BufReader<std::fs::File>> {
-    let file = std::fs::File::open(file).map_err(|error| Error::invalid("file_unreadable", format!("{} cannot be read: {error}.", file.display())))?;
+    let file = std::fs::File::open(file).map_err(|error| {
+        Error::invalid("file_unreadable", format!("{} cannot be read: {error}.", file.display()))
+    })?;
     Ok(BufReader::new(file))
 }
 
@@ -319,22 +340,32 @@ async fn backup(config: &Config, file: &Path) -> Result<()> {
     let mut bytes = Vec::new();
     let prints = store.export(&mut bytes).await?;
     write_private(file, |out| {
-        writeln!(out, "{head}").and_then(|()| out.write_all(&bytes)).map_err(|error| Error::internal(error.to_string()))
+        writeln!(out, "{head}")
+            .and_then(|()| out.write_all(&bytes))
+            .map_err(|error| Error::internal(error.to_string()))
     })?;
     report(&prints);
-    print(&format!("Saved to {} (it holds the master key: keep it as safe as the platform itself).", file.display()));
+    print(&format!(
+        "Saved to {} (it holds the master key: keep it as safe as the platform itself).",
+        file.display()
+    ));
     Ok(())
 }
 
 async fn restore(config: &Config, file: &Path) -> Result<()> {
-    let refuse = |why: &str| Error::invalid("invalid_backup_file", format!("The file is not a backup: {why}."));
+    let refuse =
+        |why: &str| Error::invalid("invalid_backup_file", format!("The file is not a backup: {why}."));
     if config.master_key_file().exists() {
-        return Err(Error::conflict("data_dir_not_empty", "The data folder already has a master key; restore into an empty one."));
+        return Err(Error::conflict(
+            "data_dir_not_empty",
+            "The data folder already has a master key; restore into an empty one.",
+        ));
     }
     let mut lines = open_file(file)?;
     let mut head = String::new();
     lines.read_line(&mut head).map_err(|error| refuse(&error.to_string()))?;
-    let head: serde_json::Value = serde_json::from_str(&head).map_err(|_| refuse("its first line is no JSON"))?;
+    let head: serde_json::Value =
+        serde_json::from_str(&head).map_err(|_| refuse("its first line is no JSON"))?;
     if head["format"] != BACKUP_FORMAT {
         return Err(refuse("it has another format"));
     }
@@ -356,7 +387,9 @@ async fn restore(config: &Config, file: &Path) -> Result<()> {
         }
     }
     report(&prints);
-    print("Restored. The platform's era has grown by one, so that nodes adopt what runs instead of ending it.");
+    print(
+        "Restored. The platform's era has grown by one, so that nodes adopt what runs instead of ending it.",
+    );
     Ok(())
 }
 

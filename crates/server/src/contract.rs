@@ -52,8 +52,9 @@ fn tags() -> Value {
 }
 
 fn add_error_schema(components: &mut Value) {
-    let mut generator =
-        SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator();
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = "/components/schemas".into())
+        .into_generator();
     let _ = generator.subschema_for::<ErrorBody>();
     for (name, schema) in generator.take_definitions(true) {
         components["schemas"][name] = schema;
@@ -84,7 +85,8 @@ fn describe(operation: &mut Value, route: Route, row: &Row) {
     if row.streaming {
         operation["x-streaming"] = json!(true);
     }
-    operation["security"] = if row.access == Access::Public { json!([]) } else { json!([{"bearer": []}, {"session": []}]) };
+    operation["security"] =
+        if row.access == Access::Public { json!([]) } else { json!([{"bearer": []}, {"session": []}]) };
     add_parameters(operation, row);
     add_responses(operation, route);
 }
@@ -95,7 +97,8 @@ fn add_parameters(operation: &mut Value, row: &Row) {
         let schema = match name {
             "asset" => json!({"type": "string", "enum": ["docs.js", "docs.css"]}),
             "limit" => {
-                let names: Vec<_> = gpuaas_domain::limit::Limit::ALL.iter().map(|limit| limit.name()).collect();
+                let names: Vec<_> =
+                    gpuaas_domain::limit::Limit::ALL.iter().map(|limit| limit.name()).collect();
                 json!({"type": "string", "enum": names})
             }
             _ => json!({"type": "string", "format": "uuid"}),
@@ -145,13 +148,19 @@ fn add_responses(operation: &mut Value, route: Route) {
             responses.insert("200".into(), asset);
         }
         Route::PlatformEventSocket | Route::TenantEventSocket | Route::ProjectEventSocket => {
-            responses.insert("101".into(), json!({"description": "The WebSocket is open; each text message is an event."}));
+            responses.insert(
+                "101".into(),
+                json!({"description": "The WebSocket is open; each text message is an event."}),
+            );
         }
         _ => {}
     }
     if route == Route::Readyz {
         let ready = responses.get("200").cloned().unwrap_or_default();
-        responses.insert("503".into(), json!({"description": "Not ready; `checks` says why.", "content": ready["content"]}));
+        responses.insert(
+            "503".into(),
+            json!({"description": "Not ready; `checks` says why.", "content": ready["content"]}),
+        );
     }
     let error = json!({"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}});
     for (status, what) in http::error_statuses() {
@@ -162,8 +171,9 @@ fn add_responses(operation: &mut Value, route: Route) {
 
 /// AsyncAPI 3.0: the events a project, a tenant or the platform can be followed by.
 pub fn asyncapi() -> Value {
-    let mut generator =
-        SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator();
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = "/components/schemas".into())
+        .into_generator();
     let _ = generator.subschema_for::<gpuaas_api::observe::Event>();
     let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
     let mut messages = Map::new();
@@ -232,12 +242,16 @@ mod tests {
         let mut listed = 0;
         for (path, item) in api["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
-                let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{method} {path} has no row"));
+                let id =
+                    operation["operationId"].as_str().unwrap_or_else(|| panic!("{method} {path} has no row"));
                 let route = Route::ALL.iter().find(|route| route.name() == id).unwrap();
                 assert_eq!(route.row().path, path);
                 assert_eq!(route.row().method.name().to_lowercase(), *method);
                 assert!(operation["x-permission"].is_string());
-                assert!(operation["responses"].as_object().unwrap().keys().any(|status| status.as_str() < "400"), "{id}");
+                assert!(
+                    operation["responses"].as_object().unwrap().keys().any(|status| status.as_str() < "400"),
+                    "{id}"
+                );
                 listed += 1;
             }
         }

@@ -57,14 +57,16 @@ impl Listener {
             let _ = stream.set_nodelay(true);
             let service = with_peer(app.clone(), peer);
             let (builder, watcher, acceptor) = (builder.clone(), graceful.watcher(), acceptor.clone());
-            let (metrics, handshake) = (self.metrics.clone(), Duration::from_secs(self.settings.header_timeout_seconds));
+            let (metrics, handshake) =
+                (self.metrics.clone(), Duration::from_secs(self.settings.header_timeout_seconds));
             connections.spawn(async move {
                 let _slot = slot;
                 metrics.connections.inc();
                 match acceptor {
                     None => drive(&builder, stream, service, watcher).await,
                     Some(acceptor) => {
-                        if let Ok(Ok(stream)) = tokio::time::timeout(handshake, acceptor.accept(stream)).await {
+                        if let Ok(Ok(stream)) = tokio::time::timeout(handshake, acceptor.accept(stream)).await
+                        {
                             drive(&builder, stream, service, watcher).await;
                         }
                     }
@@ -94,16 +96,21 @@ impl Listener {
     }
 }
 
-fn with_peer(app: Router, peer: SocketAddr) -> impl hyper::service::Service<
+fn with_peer(
+    app: Router,
+    peer: SocketAddr,
+) -> impl hyper::service::Service<
     hyper::Request<hyper::body::Incoming>,
     Response = axum::response::Response,
     Error = std::convert::Infallible,
     Future: Send,
 > + Clone {
-    hyper_util::service::TowerToHyperService::new(tower::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
-        app.clone().call(request)
-    }))
+    hyper_util::service::TowerToHyperService::new(tower::service_fn(
+        move |mut request: hyper::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            app.clone().call(request)
+        },
+    ))
 }
 
 async fn drive<S, I>(
@@ -133,4 +140,3 @@ pub async fn bind(address: SocketAddr) -> gpuaas_domain::Result<TcpListener> {
         gpuaas_domain::Error::invalid("listen_failed", format!("Cannot listen on {address}: {error}."))
     })
 }
-

@@ -53,13 +53,33 @@ impl Metrics {
         };
         let registry = &mut metrics.registry;
         registry.register("http_requests", "Requests by route and status", metrics.requests.clone());
-        registry.register("http_request_seconds", "How long requests took, streams aside", metrics.request_seconds.clone());
-        registry.register("anonymous_denials", "Calls without a valid credential where one is needed", metrics.anonymous_denials.clone());
-        registry.register("rate_limited", "Calls refused because the caller was too fast", metrics.rate_limited.clone());
-        registry.register("replayed_answers", "Repeated requests answered from the first answer", metrics.replayed_answers.clone());
+        registry.register(
+            "http_request_seconds",
+            "How long requests took, streams aside",
+            metrics.request_seconds.clone(),
+        );
+        registry.register(
+            "anonymous_denials",
+            "Calls without a valid credential where one is needed",
+            metrics.anonymous_denials.clone(),
+        );
+        registry.register(
+            "rate_limited",
+            "Calls refused because the caller was too fast",
+            metrics.rate_limited.clone(),
+        );
+        registry.register(
+            "replayed_answers",
+            "Repeated requests answered from the first answer",
+            metrics.replayed_answers.clone(),
+        );
         registry.register("open_streams", "Event streams open now", metrics.open_streams.clone());
         registry.register("connections", "Client connections open now", metrics.connections.clone());
-        registry.register("unnumbered_rows", "Events and audit rows waiting for their number", metrics.unnumbered_rows.clone());
+        registry.register(
+            "unnumbered_rows",
+            "Events and audit rows waiting for their number",
+            metrics.unnumbered_rows.clone(),
+        );
         registry.register("queued_work", "Items in the work queue", metrics.queued_work.clone());
         registry.register("loop_turns", "Turns of background loops", metrics.loop_turns.clone());
         registry.register("loop_changes", "Changes made by background loops", metrics.loop_changes.clone());

@@ -27,10 +27,14 @@ pub struct Opened {
 /// Connects and looks at the schema, changing nothing.
 pub async fn connect(config: &Config) -> Result<Store> {
     std::fs::create_dir_all(&config.data_dir).map_err(|error| {
-        Error::invalid("data_dir_unusable", format!("The data folder {} cannot be made: {error}.", config.data_dir.display()))
+        Error::invalid(
+            "data_dir_unusable",
+            format!("The data folder {} cannot be made: {error}.", config.data_dir.display()),
+        )
     })?;
     let url = config.database_url();
-    Store::connect(&ConnectOptions { url: url.expose(), max_connections: config.database.max_connections }).await
+    Store::connect(&ConnectOptions { url: url.expose(), max_connections: config.database.max_connections })
+        .await
 }
 
 /// Opens the platform as configured: database, schema, master key, the platform's own row, the token key.
@@ -43,13 +47,18 @@ pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn 
     let store = connect(config).await?;
     match store.schema_state().await? {
         SchemaState::Behind if !config.database.auto_migrate => {
-            return Err(Error::conflict("schema_behind", "The database schema is older than this program; run gpuaas-server db migrate."));
+            return Err(Error::conflict(
+                "schema_behind",
+                "The database schema is older than this program; run gpuaas-server db migrate.",
+            ));
         }
         SchemaState::Behind | SchemaState::Newer | SchemaState::Current => store.migrate().await?,
     }
     let custody = Arc::new(LocalCustody::open_or_create(&config.master_key_file(), entropy.clone())?);
     let stamp = first_stamp(&*clock, &*entropy);
-    let platform_id = bootstrap::ensure_platform(&store, new_uuid(&*clock, &*entropy), &custody.current_key(), stamp).await?;
+    let platform_id =
+        bootstrap::ensure_platform(&store, new_uuid(&*clock, &*entropy), &custody.current_key(), stamp)
+            .await?;
     let settings = Settings {
         service_account_token_ttl_seconds: config.auth.service_account_token_ttl_seconds,
         session_ttl_seconds: config.auth.session_ttl_seconds,
@@ -124,7 +133,7 @@ fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks)
         async move { erasure::tick(&plane, &owner).await }
     });
     let p = plane.clone();
-    run_loop("housekeeping", Duration::from_secs(60), false, plane, metrics, tasks, move || {
+    run_loop("housekeeping", Duration::from_mins(1), false, plane, metrics, tasks, move || {
         let plane = p.clone();
         async move { housekeeping::tick(&plane).await }
     });

@@ -115,5 +115,8 @@ where
 /// Starts logging. A second call (tests) does nothing.
 pub fn init(level: &str) {
     let filter = EnvFilter::new(format!("{level},sqlx=warn,hyper=warn,h2=warn,rustls=warn"));
-    let _ = tracing_subscriber::registry().with(filter).with(JsonLines(gpuaas_control_plane::SystemClock)).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(filter)
+        .with(JsonLines(gpuaas_control_plane::SystemClock))
+        .try_init();
 }

@@ -41,13 +41,15 @@ fn tls_error(what: impl std::fmt::Display) -> Error {
 }
 
 fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey> {
-    let chain: std::result::Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(certificate).map_err(|error| tls_error(format!("{}: {error}", certificate.display())))?.collect();
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
+        .map_err(|error| tls_error(format!("{}: {error}", certificate.display())))?
+        .collect();
     let chain = chain.map_err(|error| tls_error(format!("{}: {error}", certificate.display())))?;
     if chain.is_empty() {
         return Err(tls_error(format!("{} holds no certificate", certificate.display())));
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| tls_error(format!("{}: {error}", key.display())))?;
+    let private = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| tls_error(format!("{}: {error}", key.display())))?;
     let provider = rustls::crypto::ring::default_provider();
     CertifiedKey::from_der(chain, private, &provider).map_err(tls_error)
 }
@@ -132,7 +134,8 @@ fn names(config: &Config) -> Vec<String> {
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -149,10 +152,13 @@ fn ensure_local_ca(folder: &Path, names: &[String]) -> Result<()> {
     }
     let wanted = names.join("\n");
     let names_file = folder.join("server-names.txt");
-    if folder.join("server.pem").exists() && std::fs::read_to_string(&names_file).ok().as_deref() == Some(&wanted) {
+    if folder.join("server.pem").exists()
+        && std::fs::read_to_string(&names_file).ok().as_deref() == Some(&wanted)
+    {
         return Ok(());
     }
-    let ca_key = KeyPair::from_pem(&std::fs::read_to_string(&ca_key_file).map_err(tls_error)?).map_err(tls_error)?;
+    let ca_key =
+        KeyPair::from_pem(&std::fs::read_to_string(&ca_key_file).map_err(tls_error)?).map_err(tls_error)?;
     let issuer = Issuer::new(ca_params(), ca_key);
     let key = KeyPair::generate().map_err(tls_error)?;
     let mut params = CertificateParams::new(Vec::<String>::new()).map_err(tls_error)?;

@@ -30,7 +30,8 @@ impl TryFrom<AccountRow> for ServiceAccount {
     type Error = Error;
 
     fn try_from(row: AccountRow) -> Result<Self> {
-        let unknown = |what: &str| Error::internal(format!("a service account has the unknown value {what:?}"));
+        let unknown =
+            |what: &str| Error::internal(format!("a service account has the unknown value {what:?}"));
         Ok(Self {
             id: ServiceAccountId::new(row.id),
             tenant_id: TenantId::new(row.tenant_id),
@@ -52,7 +53,10 @@ impl TryFrom<KeyRow> for AccountKey {
         Ok(Self {
             id: KeyId::new(row.id),
             service_account_id: ServiceAccountId::new(row.service_account_id),
-            public_key: row.public_key.try_into().map_err(|_| Error::internal("a public key is not 32 bytes"))?,
+            public_key: row
+                .public_key
+                .try_into()
+                .map_err(|_| Error::internal("a public key is not 32 bytes"))?,
             not_after: row.not_after.map(Timestamp::new),
             created_at: Timestamp::new(row.created_at),
         })
@@ -60,7 +64,11 @@ impl TryFrom<KeyRow> for AccountKey {
 }
 
 impl Session {
-    pub async fn find_service_account(&mut self, scope: TenantScope, id: ServiceAccountId) -> Result<Option<ServiceAccount>> {
+    pub async fn find_service_account(
+        &mut self,
+        scope: TenantScope,
+        id: ServiceAccountId,
+    ) -> Result<Option<ServiceAccount>> {
         let row = fetch_optional!(
             self,
             AccountRow,
@@ -73,7 +81,11 @@ impl Session {
         row.map(ServiceAccount::try_from).transpose()
     }
 
-    pub async fn list_service_accounts(&mut self, scope: TenantScope, page: &PageRequest) -> Result<Page<ServiceAccount>> {
+    pub async fn list_service_accounts(
+        &mut self,
+        scope: TenantScope,
+        page: &PageRequest,
+    ) -> Result<Page<ServiceAccount>> {
         let rows = fetch!(
             self,
             AccountRow,
@@ -195,7 +207,12 @@ impl Tx {
     }
 
     /// Notes a nonce; `false` if it was used before. The primary key decides, so two replays cannot both win.
-    pub async fn use_nonce(&mut self, account: ServiceAccountId, nonce: &str, expires_at: Timestamp) -> Result<bool> {
+    pub async fn use_nonce(
+        &mut self,
+        account: ServiceAccountId,
+        nonce: &str,
+        expires_at: Timestamp,
+    ) -> Result<bool> {
         let touched = execute!(
             self,
             "INSERT INTO used_nonces (service_account_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",

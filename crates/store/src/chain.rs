@@ -88,7 +88,8 @@ impl TryFrom<AuditDbRow> for AuditRow {
             actor_kind: row.actor_kind,
             actor_id: row.actor_id,
             action: row.action,
-            outcome: Outcome::parse(&row.outcome).ok_or_else(|| Error::internal("an audit row has an unknown outcome"))?,
+            outcome: Outcome::parse(&row.outcome)
+                .ok_or_else(|| Error::internal("an audit row has an unknown outcome"))?,
             object_kind: row.object_kind,
             object_id: row.object_id,
             before: row.before_change,
@@ -200,7 +201,9 @@ impl Session {
             "SELECT seq, hash FROM chain WHERE stream = $1 ORDER BY seq DESC LIMIT 1",
             stream.name()
         )?;
-        row.map_or(Ok(Head { sequence: 0, hash: GENESIS }), |(sequence, hash)| Ok(Head { sequence, hash: to_hash(&hash)? }))
+        row.map_or(Ok(Head { sequence: 0, hash: GENESIS }), |(sequence, hash)| {
+            Ok(Head { sequence, hash: to_hash(&hash)? })
+        })
     }
 
     pub async fn count_unnumbered(&mut self, stream: Stream) -> Result<i64> {
@@ -242,7 +245,12 @@ impl Session {
     }
 
     /// Numbered events of a scope after number `after`, oldest first.
-    pub async fn list_events(&mut self, scope: TenantScope, after: i64, limit: u32) -> Result<Vec<(i64, EventRow)>> {
+    pub async fn list_events(
+        &mut self,
+        scope: TenantScope,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, EventRow)>> {
         let rows = fetch!(
             self,
             NumberedEventRow,
@@ -264,7 +272,8 @@ impl Session {
         let head = self.chain_head(stream).await?;
         let pending = self.count_unnumbered(stream).await?;
         let mut verified = Verified { checked: 0, next_from: None, head, pending, broken: None };
-        let mut previous = if from <= 1 { GENESIS } else { self.link_hash(stream, from - 1).await?.unwrap_or(GENESIS) };
+        let mut previous =
+            if from <= 1 { GENESIS } else { self.link_hash(stream, from - 1).await?.unwrap_or(GENESIS) };
         let links = fetch!(
             self,
             LinkRow,
@@ -278,7 +287,8 @@ impl Session {
         for link in links {
             let problem = self.check_link(stream, expected, &previous, &link).await;
             if let Some(problem) = problem {
-                verified.broken = Some(Broken { sequence: expected, row_id: link.row_id.to_string(), problem });
+                verified.broken =
+                    Some(Broken { sequence: expected, row_id: link.row_id.to_string(), problem });
                 return Ok(verified);
             }
             previous = to_hash(&link.hash)?;
@@ -294,12 +304,23 @@ impl Session {
     }
 
     async fn link_hash(&mut self, stream: Stream, sequence: i64) -> Result<Option<Hash>> {
-        let row: Option<(Vec<u8>,)> =
-            fetch_optional!(self, (Vec<u8>,), "SELECT hash FROM chain WHERE stream = $1 AND seq = $2", stream.name(), sequence)?;
+        let row: Option<(Vec<u8>,)> = fetch_optional!(
+            self,
+            (Vec<u8>,),
+            "SELECT hash FROM chain WHERE stream = $1 AND seq = $2",
+            stream.name(),
+            sequence
+        )?;
         row.map(|(hash,)| to_hash(&hash)).transpose()
     }
 
-    async fn check_link(&mut self, stream: Stream, expected: i64, previous: &Hash, link: &LinkRow) -> Option<String> {
+    async fn check_link(
+        &mut self,
+        stream: Stream,
+        expected: i64,
+        previous: &Hash,
+        link: &LinkRow,
+    ) -> Option<String> {
         if link.seq != expected {
             return Some(format!("number {expected} is missing; the next one is {}", link.seq));
         }
@@ -312,7 +333,9 @@ impl Session {
             return Some("the row or its hash was changed after it was written".into());
         }
         let at = content.scope();
-        if (at.tenant().map(TenantId::uuid), at.project().map(ProjectId::uuid)) != (link.tenant_id, link.project_id) {
+        if (at.tenant().map(TenantId::uuid), at.project().map(ProjectId::uuid))
+            != (link.tenant_id, link.project_id)
+        {
             return Some("the number points at another tenant or project than its row".into());
         }
         None
@@ -334,14 +357,20 @@ impl Session {
         Ok(row.map(|(id,)| Broken {
             sequence: 0,
             row_id: id.to_string(),
-            problem: "the row is in no chain: it was written past the platform, or its number was removed".into(),
+            problem: "the row is in no chain: it was written past the platform, or its number was removed"
+                .into(),
         }))
     }
 }
 
 impl Tx {
     /// Numbers at most `limit` waiting rows of a stream and commits. `None`: the lease is lost.
-    pub async fn number_waiting(mut self, lease: &Lease, stream: Stream, limit: i64) -> Result<Option<usize>> {
+    pub async fn number_waiting(
+        mut self,
+        lease: &Lease,
+        stream: Stream,
+        limit: i64,
+    ) -> Result<Option<usize>> {
         if !self.check_lease(lease).await? {
             return Ok(None);
         }
@@ -373,7 +402,12 @@ impl Tx {
                 at.project().map(ProjectId::uuid),
                 hash.as_slice()
             )?;
-            execute!(self, "DELETE FROM unnumbered WHERE stream = $1 AND row_id = $2", stream.name(), *row_id)?;
+            execute!(
+                self,
+                "DELETE FROM unnumbered WHERE stream = $1 AND row_id = $2",
+                stream.name(),
+                *row_id
+            )?;
         }
         self.commit_housekeeping().await?;
         Ok(Some(waiting.len()))

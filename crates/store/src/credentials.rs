@@ -77,7 +77,11 @@ impl Session {
         Ok(row.map(Stored::from))
     }
 
-    pub async fn list_personal_tokens(&mut self, user: UserId, page: &PageRequest) -> Result<Page<PersonalToken>> {
+    pub async fn list_personal_tokens(
+        &mut self,
+        user: UserId,
+        page: &PageRequest,
+    ) -> Result<Page<PersonalToken>> {
         let rows = fetch!(
             self,
             TokenRow,
@@ -102,7 +106,13 @@ impl Session {
 }
 
 impl Tx {
-    pub async fn insert_session(&mut self, id: SessionId, user: UserId, hash: &[u8], expires_at: Timestamp) -> Result<()> {
+    pub async fn insert_session(
+        &mut self,
+        id: SessionId,
+        user: UserId,
+        hash: &[u8],
+        expires_at: Timestamp,
+    ) -> Result<()> {
         let at = self.at().to_datetime();
         execute!(
             self,
@@ -148,7 +158,13 @@ impl Tx {
         execute!(self, "DELETE FROM personal_tokens WHERE user_id = $1", user.uuid())
     }
 
-    pub async fn insert_login_link(&mut self, id: LinkId, user: UserId, hash: &[u8], expires_at: Timestamp) -> Result<()> {
+    pub async fn insert_login_link(
+        &mut self,
+        id: LinkId,
+        user: UserId,
+        hash: &[u8],
+        expires_at: Timestamp,
+    ) -> Result<()> {
         execute!(
             self,
             "INSERT INTO login_links (id, user_id, secret_hash, expires_at) VALUES ($1, $2, $3, $4)",
@@ -176,9 +192,17 @@ impl Tx {
         swept += execute!(self, "DELETE FROM personal_tokens WHERE expires_at <= $1", at)?;
         swept += execute!(self, "DELETE FROM login_links WHERE expires_at <= $1", at)?;
         swept += execute!(self, "DELETE FROM used_nonces WHERE expires_at <= $1", at)?;
-        swept += execute!(self, "DELETE FROM idempotency WHERE created_at <= $1", idempotency_before.to_datetime())?;
+        swept += execute!(
+            self,
+            "DELETE FROM idempotency WHERE created_at <= $1",
+            idempotency_before.to_datetime()
+        )?;
         // An expired wrap keeps its row, so that a late opener is told apart from a guess, but not its content.
-        swept += execute!(self, "UPDATE wraps SET sealed = NULL, version = version + 1 WHERE expires_at <= $1 AND sealed IS NOT NULL", at)?;
+        swept += execute!(
+            self,
+            "UPDATE wraps SET sealed = NULL, version = version + 1 WHERE expires_at <= $1 AND sealed IS NOT NULL",
+            at
+        )?;
         self.commit_housekeeping().await?;
         Ok(swept)
     }

@@ -55,7 +55,10 @@ fn bump(count: &watch::Sender<u64>) {
 #[derive(Clone)]
 pub(crate) enum Db {
     /// One writer, because SQLite has one; readers never wait for it (WAL).
-    Sqlite { write: SqlitePool, read: SqlitePool },
+    Sqlite {
+        write: SqlitePool,
+        read: SqlitePool,
+    },
     Postgres(PgPool),
 }
 
@@ -297,8 +300,9 @@ async fn connect_postgres(options: &ConnectOptions<'_>) -> Result<Db> {
 
 fn invalid_url(error: &sqlx::Error) -> Error {
     // The address may hold a password: say what is wrong without repeating it.
-    Error::new(Kind::Invalid, "invalid_database_url", "The database address cannot be read.")
-        .with_internal(format!("database address: {}", error.to_string().chars().take(80).collect::<String>()))
+    Error::new(Kind::Invalid, "invalid_database_url", "The database address cannot be read.").with_internal(
+        format!("database address: {}", error.to_string().chars().take(80).collect::<String>()),
+    )
 }
 
 const WAKE_CHANNEL: &str = "gpuaas_wake";

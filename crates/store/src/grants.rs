@@ -45,7 +45,9 @@ pub(crate) fn parse_scope(kind: &str, tenant: Option<Uuid>, project: Option<Uuid
     match (kind, tenant, project) {
         ("platform", None, None) => Ok(Scope::Platform),
         ("tenant", Some(tenant), None) => Ok(Scope::Tenant(TenantId::new(tenant))),
-        ("project", Some(tenant), Some(project)) => Ok(Scope::Project(TenantId::new(tenant), ProjectId::new(project))),
+        ("project", Some(tenant), Some(project)) => {
+            Ok(Scope::Project(TenantId::new(tenant), ProjectId::new(project)))
+        }
         _ => Err(Error::internal(format!("a row has the impossible scope {kind:?}"))),
     }
 }
@@ -261,7 +263,8 @@ impl Tx {
     }
 
     pub async fn delete_role(&mut self, role: &Role) -> Result<()> {
-        let touched = execute!(self, "DELETE FROM roles WHERE id = $1 AND version = $2", role.id.uuid(), role.version)?;
+        let touched =
+            execute!(self, "DELETE FROM roles WHERE id = $1 AND version = $2", role.id.uuid(), role.version)?;
         one_row(touched)
     }
 
@@ -301,8 +304,12 @@ impl Tx {
     pub async fn delete_bindings_at(&mut self, scope: Scope) -> Result<u64> {
         match scope {
             Scope::Platform => Ok(0),
-            Scope::Tenant(tenant) => execute!(self, "DELETE FROM bindings WHERE tenant_id = $1", tenant.uuid()),
-            Scope::Project(_, project) => execute!(self, "DELETE FROM bindings WHERE project_id = $1", project.uuid()),
+            Scope::Tenant(tenant) => {
+                execute!(self, "DELETE FROM bindings WHERE tenant_id = $1", tenant.uuid())
+            }
+            Scope::Project(_, project) => {
+                execute!(self, "DELETE FROM bindings WHERE project_id = $1", project.uuid())
+            }
         }
     }
 }

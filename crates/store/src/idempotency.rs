@@ -47,7 +47,8 @@ impl Session {
             not_before.to_datetime()
         )?;
         row.map(|row| {
-            let status = u16::try_from(row.status).map_err(|_| Error::internal("a stored status is no status"))?;
+            let status =
+                u16::try_from(row.status).map_err(|_| Error::internal("a stored status is no status"))?;
             Ok(Stored { request_hash: row.request_hash, status, reply: row.reply })
         })
         .transpose()

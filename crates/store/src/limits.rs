@@ -54,24 +54,36 @@ impl Tx {
     /// SQLite has one writer anyway.
     pub async fn lock_tenant(&mut self, tenant: gpuaas_domain::ids::TenantId) -> Result<()> {
         if self.dialect() == crate::dialect::Dialect::Postgres {
-            let _: Option<(i64,)> =
-                fetch_optional!(self, (i64,), "SELECT version FROM tenants WHERE id = $1 FOR UPDATE", tenant.uuid())?;
+            let _: Option<(i64,)> = fetch_optional!(
+                self,
+                (i64,),
+                "SELECT version FROM tenants WHERE id = $1 FOR UPDATE",
+                tenant.uuid()
+            )?;
         }
         Ok(())
     }
 
     pub async fn lock_project(&mut self, project: gpuaas_domain::ids::ProjectId) -> Result<()> {
         if self.dialect() == crate::dialect::Dialect::Postgres {
-            let _: Option<(i64,)> =
-                fetch_optional!(self, (i64,), "SELECT version FROM projects WHERE id = $1 FOR UPDATE", project.uuid())?;
+            let _: Option<(i64,)> = fetch_optional!(
+                self,
+                (i64,),
+                "SELECT version FROM projects WHERE id = $1 FOR UPDATE",
+                project.uuid()
+            )?;
         }
         Ok(())
     }
 
     pub async fn lock_user(&mut self, user: gpuaas_domain::ids::UserId) -> Result<()> {
         if self.dialect() == crate::dialect::Dialect::Postgres {
-            let _: Option<(i64,)> =
-                fetch_optional!(self, (i64,), "SELECT version FROM users WHERE id = $1 FOR UPDATE", user.uuid())?;
+            let _: Option<(i64,)> = fetch_optional!(
+                self,
+                (i64,),
+                "SELECT version FROM users WHERE id = $1 FOR UPDATE",
+                user.uuid()
+            )?;
         }
         Ok(())
     }
@@ -79,7 +91,8 @@ impl Tx {
     /// Changes to who is platform admin take turns, so that two of them cannot remove each other.
     pub async fn lock_platform(&mut self) -> Result<()> {
         if self.dialect() == crate::dialect::Dialect::Postgres {
-            let _: Option<(i64,)> = fetch_optional!(self, (i64,), "SELECT era FROM platform WHERE id = 1 FOR UPDATE")?;
+            let _: Option<(i64,)> =
+                fetch_optional!(self, (i64,), "SELECT era FROM platform WHERE id = 1 FOR UPDATE")?;
         }
         Ok(())
     }

@@ -30,13 +30,17 @@ fn render_one(dialect: Dialect, text: &str) -> Result<String> {
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
         out.push_str(&rest[..start]);
-        let end = rest[start..].find("}}").ok_or_else(|| Error::internal("a token of a migration is not closed"))?;
+        let end = rest[start..]
+            .find("}}")
+            .ok_or_else(|| Error::internal("a token of a migration is not closed"))?;
         let token = &rest[start + 2..start + end];
         match token.split_once(' ') {
             Some(("insert_only", table)) => out.push_str(&dialect.insert_only(table)),
             Some(("number_later", table)) => out.push_str(&dialect.number_later(table)),
             _ => out.push_str(
-                dialect.column_type(token).ok_or_else(|| Error::internal(format!("unknown migration token {token}")))?,
+                dialect
+                    .column_type(token)
+                    .ok_or_else(|| Error::internal(format!("unknown migration token {token}")))?,
             ),
         }
         rest = &rest[start + end + 2..];
@@ -57,7 +61,9 @@ pub fn table_names() -> Vec<&'static str> {
 pub fn columns(table: &str) -> Vec<(&'static str, &'static str)> {
     let opening = format!("CREATE TABLE {table} (");
     SET.iter()
-        .flat_map(|(_, _, text)| text.lines().skip_while(|line| *line != opening).skip(1).take_while(|line| !line.starts_with(')')))
+        .flat_map(|(_, _, text)| {
+            text.lines().skip_while(|line| *line != opening).skip(1).take_while(|line| !line.starts_with(')'))
+        })
         .filter_map(|line| {
             let (name, rest) = line.trim().split_once(' ')?;
             let token = rest.strip_prefix("{{")?.split_once("}}")?.0;
@@ -71,7 +77,13 @@ fn migrator(dialect: Dialect) -> Result<Migrator> {
         .iter()
         .map(|(version, name, text)| {
             let sql = sqlx::AssertSqlSafe(render_one(dialect, text)?);
-            Ok(Migration::new(*version, Cow::Borrowed(*name), MigrationType::Simple, sqlx::SqlSafeStr::into_sql_str(sql), false))
+            Ok(Migration::new(
+                *version,
+                Cow::Borrowed(*name),
+                MigrationType::Simple,
+                sqlx::SqlSafeStr::into_sql_str(sql),
+                false,
+            ))
         })
         .collect();
     Ok(Migrator::with_migrations(migrations?))
@@ -83,13 +95,20 @@ impl Store {
         let known: Vec<i64> = SET.iter().map(|(version, ..)| *version).collect();
         let mut session = self.read().await?;
         let present = match self.dialect() {
-            Dialect::Sqlite => scalar!(session, i64, "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'")?,
-            Dialect::Postgres => scalar!(session, i64, "SELECT COUNT(*) FROM pg_tables WHERE tablename = '_sqlx_migrations' AND schemaname = current_schema()")?,
+            Dialect::Sqlite => {
+                scalar!(session, i64, "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'")?
+            }
+            Dialect::Postgres => scalar!(
+                session,
+                i64,
+                "SELECT COUNT(*) FROM pg_tables WHERE tablename = '_sqlx_migrations' AND schemaname = current_schema()"
+            )?,
         };
         if present == 0 {
             return Ok(SchemaState::Behind);
         }
-        let applied: Vec<(i64,)> = fetch!(session, (i64,), "SELECT version FROM _sqlx_migrations ORDER BY version")?;
+        let applied: Vec<(i64,)> =
+            fetch!(session, (i64,), "SELECT version FROM _sqlx_migrations ORDER BY version")?;
         let applied: Vec<i64> = applied.into_iter().map(|(version,)| version).collect();
         Ok(if applied.iter().any(|version| !known.contains(version)) {
             SchemaState::Newer
@@ -140,6 +159,9 @@ mod tests {
     #[test]
     fn tables_and_columns_are_read_from_the_migrations() {
         assert!(table_names().contains(&"tenants"));
-        assert_eq!(columns("leases"), [("name", "text"), ("owner", "text"), ("epoch", "i64"), ("lease_until", "ts")]);
+        assert_eq!(
+            columns("leases"),
+            [("name", "text"), ("owner", "text"), ("epoch", "i64"), ("lease_until", "ts")]
+        );
     }
 }

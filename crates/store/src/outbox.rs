@@ -9,7 +9,12 @@ use gpuaas_domain::{Result, error::Error};
 use crate::db::{Session, Stamp, Store};
 
 impl Session {
-    pub(crate) async fn insert_change(&mut self, permit: &Permit, stamp: &Stamp, change: Change) -> Result<()> {
+    pub(crate) async fn insert_change(
+        &mut self,
+        permit: &Permit,
+        stamp: &Stamp,
+        change: Change,
+    ) -> Result<()> {
         let scope = change.scope.unwrap_or_else(|| permit.scope());
         let (actor_kind, actor_id) = (permit.actor().kind().to_owned(), permit.actor().id());
         if let Some((kind, data)) = &change.event {

@@ -18,7 +18,8 @@ row! { struct PlatformRow { platform_id: Uuid, era: i64, kek_id: String } }
 
 impl Session {
     pub async fn find_platform(&mut self) -> Result<Option<Platform>> {
-        let row = fetch_optional!(self, PlatformRow, "SELECT platform_id, era, kek_id FROM platform WHERE id = 1")?;
+        let row =
+            fetch_optional!(self, PlatformRow, "SELECT platform_id, era, kek_id FROM platform WHERE id = 1")?;
         Ok(row.map(|row| Platform { platform_id: row.platform_id, era: row.era, kek_id: row.kek_id }))
     }
 

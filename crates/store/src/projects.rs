@@ -99,7 +99,12 @@ impl Session {
     }
 
     /// All projects, or those in which `principal` holds a role directly or through their tenant.
-    pub async fn list_visible_projects(&mut self, all: bool, principal: Uuid, page: &PageRequest) -> Result<Page<Project>> {
+    pub async fn list_visible_projects(
+        &mut self,
+        all: bool,
+        principal: Uuid,
+        page: &PageRequest,
+    ) -> Result<Page<Project>> {
         let rows = fetch!(
             self,
             ProjectRow,
@@ -127,7 +132,12 @@ impl Session {
     }
 
     pub async fn count_projects(&mut self, tenant: TenantId) -> Result<i64> {
-        scalar!(self, i64, "SELECT COUNT(*) FROM projects WHERE tenant_id = $1 AND state <> 'tombstone'", tenant.uuid())
+        scalar!(
+            self,
+            i64,
+            "SELECT COUNT(*) FROM projects WHERE tenant_id = $1 AND state <> 'tombstone'",
+            tenant.uuid()
+        )
     }
 }
 

@@ -150,7 +150,10 @@ impl Session {
             .map(|row| {
                 Ok(TokenKey {
                     id: KeyId::new(row.id),
-                    public_key: row.public_key.try_into().map_err(|_| Error::internal("a token key is not 32 bytes"))?,
+                    public_key: row
+                        .public_key
+                        .try_into()
+                        .map_err(|_| Error::internal("a token key is not 32 bytes"))?,
                     secret_id: SecretId::new(row.secret_id),
                     created_at: Timestamp::new(row.created_at),
                     retired_at: row.retired_at.map(Timestamp::new),
@@ -251,6 +254,11 @@ impl Tx {
 
     pub async fn retire_token_keys_besides(&mut self, keep: KeyId) -> Result<u64> {
         let at = self.at().to_datetime();
-        execute!(self, "UPDATE token_keys SET retired_at = $2 WHERE id <> $1 AND retired_at IS NULL", keep.uuid(), at)
+        execute!(
+            self,
+            "UPDATE token_keys SET retired_at = $2 WHERE id <> $1 AND retired_at IS NULL",
+            keep.uuid(),
+            at
+        )
     }
 }

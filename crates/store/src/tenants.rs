@@ -63,7 +63,8 @@ impl Session {
 
     /// Only for deciding whether a caller may go on: says whether the tenant exists and how it stands.
     pub async fn locate_tenant(&mut self, id: TenantId) -> Result<Option<Standing>> {
-        let row: Option<(String,)> = fetch_optional!(self, (String,), "SELECT state FROM tenants WHERE id = $1", id.uuid())?;
+        let row: Option<(String,)> =
+            fetch_optional!(self, (String,), "SELECT state FROM tenants WHERE id = $1", id.uuid())?;
         row.map(|(state,)| parse_standing(&state)).transpose()
     }
 
@@ -78,7 +79,12 @@ impl Session {
     }
 
     /// All tenants, or those in which `principal` holds any role.
-    pub async fn list_tenants(&mut self, all: bool, principal: Uuid, page: &PageRequest) -> Result<Page<Tenant>> {
+    pub async fn list_tenants(
+        &mut self,
+        all: bool,
+        principal: Uuid,
+        page: &PageRequest,
+    ) -> Result<Page<Tenant>> {
         let rows = fetch!(
             self,
             TenantRow,
@@ -139,8 +145,11 @@ pub(crate) fn one_row(touched: u64) -> Result<()> {
 
 pub(crate) fn slug_taken(error: sqlx::Error, kind: &'static str) -> Error {
     if is_unique_violation(&error) {
-        return Error::conflict("slug_taken", format!("There is, or was, another {kind} with this slug; choose another."))
-            .with_param("kind", kind);
+        return Error::conflict(
+            "slug_taken",
+            format!("There is, or was, another {kind} with this slug; choose another."),
+        )
+        .with_param("kind", kind);
     }
     map_error(error)
 }

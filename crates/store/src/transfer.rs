@@ -86,7 +86,9 @@ where
             "uuid" => json!(row.try_get::<Option<Uuid>, _>(index)?),
             "i64" => json!(row.try_get::<Option<i64>, _>(index)?),
             "bool" => json!(row.try_get::<Option<bool>, _>(index)?),
-            "ts" => json!(row.try_get::<Option<DateTime<Utc>>, _>(index)?.map(|at| Timestamp::new(at).to_string())),
+            "ts" => json!(
+                row.try_get::<Option<DateTime<Utc>>, _>(index)?.map(|at| Timestamp::new(at).to_string())
+            ),
             "json" => row.try_get::<Option<Json<Value>>, _>(index)?.map_or(Value::Null, |json| json.0),
             "bytes" => json!(row.try_get::<Option<Vec<u8>>, _>(index)?.map(|bytes| STANDARD.encode(bytes))),
             _ => json!(row.try_get::<Option<String>, _>(index)?),
@@ -113,14 +115,17 @@ fn broken(what: impl Into<String>) -> Error {
 
 fn write_line(out: &mut dyn Write, line: &Line) -> Result<()> {
     let text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
-    writeln!(out, "{text}").map_err(|error| {
-        Error::internal(format!("writing the export: {error}")).with_source(error)
-    })
+    writeln!(out, "{text}")
+        .map_err(|error| Error::internal(format!("writing the export: {error}")).with_source(error))
 }
 
 impl Session {
     /// Visits every row of a table and sums it up.
-    async fn visit(&mut self, table: &str, mut each: impl FnMut(&Map<String, Value>) -> Result<()>) -> Result<Fingerprint> {
+    async fn visit(
+        &mut self,
+        table: &str,
+        mut each: impl FnMut(&Map<String, Value>) -> Result<()>,
+    ) -> Result<Fingerprint> {
         let columns = columns(table);
         let mut sum = Sum::default();
         on!(self, conn => {
@@ -187,19 +192,30 @@ impl Store {
 
     /// Fills an empty, migrated database. All or nothing: it is committed only if every table's fingerprint is
     /// the one in the file. Returns the fingerprints.
-    pub async fn import(&self, lines: &mut (dyn BufRead + Send), stamp: Stamp, restored: bool) -> Result<Fingerprints> {
+    pub async fn import(
+        &self,
+        lines: &mut (dyn BufRead + Send),
+        stamp: Stamp,
+        restored: bool,
+    ) -> Result<Fingerprints> {
         let mut tx = self.begin(&Permit::system("import", Scope::Platform), stamp).await?;
         if tx.fingerprint().await?.values().any(|print| print.rows > 0) {
-            return Err(Error::conflict("database_not_empty", "The target database already holds a platform; import into an empty one."));
+            return Err(Error::conflict(
+                "database_not_empty",
+                "The target database already holds a platform; import into an empty one.",
+            ));
         }
         let mut table: Option<&'static str> = None;
         let mut end = None;
         for (number, line) in lines.lines().enumerate() {
             let line = line.map_err(|error| broken(format!("line {}: {error}", number + 1)))?;
-            let line: Line = serde_json::from_str(&line).map_err(|error| broken(format!("line {}: {error}", number + 1)))?;
+            let line: Line = serde_json::from_str(&line)
+                .map_err(|error| broken(format!("line {}: {error}", number + 1)))?;
             match line {
                 Line::Format(format) if number == 0 && format == FORMAT => {}
-                Line::Format(format) => return Err(broken(format!("its format is {format:?}, not {FORMAT:?}"))),
+                Line::Format(format) => {
+                    return Err(broken(format!("its format is {format:?}, not {FORMAT:?}")));
+                }
                 Line::Table(name) => {
                     table = table_names().into_iter().find(|known| *known == name);
                     if table.is_none() {
@@ -211,7 +227,8 @@ impl Store {
                     }
                 }
                 Line::Row(row) => {
-                    let table = table.ok_or_else(|| broken(format!("line {} has a row before any table", number + 1)))?;
+                    let table = table
+                        .ok_or_else(|| broken(format!("line {} has a row before any table", number + 1)))?;
                     tx.insert_exported(table, &row).await?;
                 }
                 Line::End(prints) => end = Some(prints),
@@ -225,7 +242,8 @@ impl Store {
         if restored {
             // Agents tell a restored database by its era and adopt what runs instead of ending it.
             let era = tx.bump_era().await?;
-            let change = Change::new("platform.restore", ObjectRef::new("platform", 1)).after(json!({ "era": era }));
+            let change =
+                Change::new("platform.restore", ObjectRef::new("platform", 1)).after(json!({ "era": era }));
             tx.commit(change, None).await?;
         } else {
             tx.commit_housekeeping().await?;

@@ -57,8 +57,12 @@ impl Session {
     }
 
     pub async fn find_password_hash(&mut self, id: UserId) -> Result<Option<String>> {
-        let row: Option<(Option<String>,)> =
-            fetch_optional!(self, (Option<String>,), "SELECT password_hash FROM users WHERE id = $1", id.uuid())?;
+        let row: Option<(Option<String>,)> = fetch_optional!(
+            self,
+            (Option<String>,),
+            "SELECT password_hash FROM users WHERE id = $1",
+            id.uuid()
+        )?;
         Ok(row.and_then(|(hash,)| hash))
     }
 

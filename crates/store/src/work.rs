@@ -44,14 +44,21 @@ impl Session {
 
     /// When the earliest item becomes due, if there is one.
     pub async fn next_work_at(&mut self) -> Result<Option<Timestamp>> {
-        let row: Option<(DateTime<Utc>,)> = fetch_optional!(self, (DateTime<Utc>,), "SELECT run_at FROM work ORDER BY run_at, id LIMIT 1")?;
+        let row: Option<(DateTime<Utc>,)> =
+            fetch_optional!(self, (DateTime<Utc>,), "SELECT run_at FROM work ORDER BY run_at, id LIMIT 1")?;
         Ok(row.map(|(at,)| Timestamp::new(at)))
     }
 }
 
 impl Tx {
     /// Queues work in the transaction that makes it necessary.
-    pub async fn enqueue(&mut self, id: WorkId, kind: &str, payload: &Value, run_at: Timestamp) -> Result<()> {
+    pub async fn enqueue(
+        &mut self,
+        id: WorkId,
+        kind: &str,
+        payload: &Value,
+        run_at: Timestamp,
+    ) -> Result<()> {
         let stamp = self.stamp().clone();
         execute!(
             self,
@@ -69,7 +76,13 @@ impl Tx {
     }
 
     /// Claims at most `limit` due items and commits; nobody else gets them until `lease_until`.
-    pub async fn claim_work(mut self, owner: &str, now: Timestamp, lease_until: Timestamp, limit: i64) -> Result<Vec<Work>> {
+    pub async fn claim_work(
+        mut self,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<Work>> {
         let sql = match self.dialect() {
             Dialect::Sqlite => {
                 "UPDATE work SET owner = $1, lease_until = $2, epoch = epoch + 1, attempts = attempts + 1 WHERE id IN \
@@ -101,12 +114,25 @@ impl Tx {
     /// Takes a finished item off the queue, in the transaction of its effect. `false`: the lease was lost, so
     /// the caller must drop what it did.
     pub async fn finish_work(&mut self, id: WorkId, owner: &str, epoch: i64) -> Result<bool> {
-        let touched = execute!(self, "DELETE FROM work WHERE id = $1 AND owner = $2 AND epoch = $3", id.uuid(), owner, epoch)?;
+        let touched = execute!(
+            self,
+            "DELETE FROM work WHERE id = $1 AND owner = $2 AND epoch = $3",
+            id.uuid(),
+            owner,
+            epoch
+        )?;
         Ok(touched == 1)
     }
 
     /// Puts a failed item back for later.
-    pub async fn retry_work(mut self, id: WorkId, owner: &str, epoch: i64, run_at: Timestamp, why: &str) -> Result<bool> {
+    pub async fn retry_work(
+        mut self,
+        id: WorkId,
+        owner: &str,
+        epoch: i64,
+        run_at: Timestamp,
+        why: &str,
+    ) -> Result<bool> {
         let touched = execute!(
             self,
             "UPDATE work SET owner = NULL, lease_until = NULL, run_at = $4, last_error = $5 WHERE id = $1 AND owner = $2 AND epoch = $3",
@@ -121,7 +147,13 @@ impl Tx {
     }
 
     /// Takes or renews a named lease. The epoch grows whenever the owner changes.
-    pub async fn acquire_lease(mut self, name: &str, owner: &str, now: Timestamp, until: Timestamp) -> Result<Option<Lease>> {
+    pub async fn acquire_lease(
+        mut self,
+        name: &str,
+        owner: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<Lease>> {
         let row: Option<(i64,)> = fetch_optional!(
             self,
             (i64,),

@@ -20,6 +20,7 @@ pub struct Answer {
 impl Answer {
     /// Demands a status; shows the whole answer otherwise.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "a demand may be all a test wants")]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
@@ -27,9 +28,14 @@ impl Answer {
 
     /// Demands an error of this status and code, in the envelope.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "a demand may be all a test wants")]
     pub fn expect_error(self, status: u16, code: &str) -> Self {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.text);
-        assert!(self.body["error"]["correlation_id"].as_str().is_some_and(|id| !id.is_empty()), "{}", self.text);
+        assert!(
+            self.body["error"]["correlation_id"].as_str().is_some_and(|id| !id.is_empty()),
+            "{}",
+            self.text
+        );
         assert!(self.body["error"]["message"].as_str().is_some_and(|text| text.len() > 10), "{}", self.text);
         self
     }
@@ -61,7 +67,7 @@ impl Caller {
     pub fn new(url: &str) -> Self {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(std::time::Duration::from_secs(60))
+            .timeout(std::time::Duration::from_mins(1))
             .no_proxy()
             .build()
             .expect("a client can be built");
@@ -89,7 +95,8 @@ impl Caller {
     }
 
     pub async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
-        self.send_raw(method, path, body.map(|body| (body.to_string().into_bytes(), "application/json"))).await
+        self.send_raw(method, path, body.map(|body| (body.to_string().into_bytes(), "application/json")))
+            .await
     }
 
     pub async fn send_raw(&self, method: &str, path: &str, body: Option<(Vec<u8>, &str)>) -> Answer {
@@ -121,7 +128,8 @@ impl Caller {
 
     /// Calls a route of the table.
     pub async fn call(&self, route: Route, parameters: &[&str], body: Option<&Value>) -> Answer {
-        let parameters: Vec<&dyn std::fmt::Display> = parameters.iter().map(|text| text as &dyn std::fmt::Display).collect();
+        let parameters: Vec<&dyn std::fmt::Display> =
+            parameters.iter().map(|text| text as &dyn std::fmt::Display).collect();
         self.send(route.row().method.name(), &route.path(&parameters), body).await
     }
 
@@ -134,11 +142,16 @@ impl Caller {
     }
 
     /// A service account with a key made here. `roles` hold in the project.
-    pub async fn create_service_account(&self, project: &str, name: &str, roles: &[&str]) -> (String, KeyPair) {
+    pub async fn create_service_account(
+        &self,
+        project: &str,
+        name: &str,
+        roles: &[&str],
+    ) -> (String, KeyPair) {
         let mut pair = KeyPair::generate();
         let body = json!({"name": name, "roles": roles, "public_key": pair.public_key()});
         let answer = self.call(Route::ServiceAccountCreate, &[project], Some(&body)).await.expect(201);
-        pair.key_id = answer.body["key"]["id"].as_str().expect("a key id").to_owned();
+        answer.body["key"]["id"].as_str().expect("a key id").clone_into(&mut pair.key_id);
         (answer.id(), pair)
     }
 
@@ -167,8 +180,17 @@ impl KeyPair {
     /// A well-formed assertion; tests change what they want to be wrong.
     pub fn assertion(&self, account: &str, audience: &str, now_seconds: i64) -> Assertion {
         let account: ServiceAccountId = account.parse().expect("an account id");
-        let nonce = gpuaas_domain::chain::hex(&gpuaas_custody::Entropy::bytes16(&gpuaas_custody::SystemEntropy::new()));
-        Assertion { iss: account, sub: account, aud: audience.to_owned(), jti: nonce, iat: now_seconds, exp: now_seconds + 60 }
+        let nonce = gpuaas_domain::chain::hex(&gpuaas_custody::Entropy::bytes16(
+            &gpuaas_custody::SystemEntropy::new(),
+        ));
+        Assertion {
+            iss: account,
+            sub: account,
+            aud: audience.to_owned(),
+            jti: nonce,
+            iat: now_seconds,
+            exp: now_seconds + 60,
+        }
     }
 
     pub fn sign(&self, assertion: &Assertion) -> String {

@@ -52,7 +52,10 @@ impl TestDatabase {
 
 async fn run_sql(url: &str, sql: &str) {
     let mut connection = PgConnection::connect(url).await.expect("the test PostgreSQL answers");
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.expect("the test PostgreSQL obeys");
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .execute(&mut connection)
+        .await
+        .expect("the test PostgreSQL obeys");
 }
 
 impl Drop for TestDatabase {

@@ -22,13 +22,13 @@ pub use platform::{Home, Place, TestPlatform};
 /// ```
 #[macro_export]
 macro_rules! both_databases {
-    ($($(#[$meta:meta])* async fn $name:ident($platform:ident : TestPlatform) $body:block)*) => {
+    ($($(#[$meta:meta])* async fn $name:ident($platform:ident : $kind:ty) $body:block)*) => {
         $(
             $(#[$meta])*
             mod $name {
                 use super::*;
 
-                async fn run($platform: $crate::TestPlatform) $body
+                async fn run($platform: $kind) $body
 
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn on_sqlite() {

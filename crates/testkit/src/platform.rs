@@ -46,10 +46,13 @@ impl TestPlatform {
         let database = TestDatabase::create(kind).await;
         let config = config(&database, extra);
         let clock = Arc::new(MovableClock::default());
-        let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new())).await.expect("the platform opens");
+        let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
+            .await
+            .expect("the platform opens");
         let running = roles::start_api(&config, opened).await.expect("the platform starts");
         let email = Email::parse("admin@example.org").expect("an address");
-        let password = bootstrap::ensure_admin(&running.plane, &email).await.expect("an admin").expect("made just now");
+        let password =
+            bootstrap::ensure_admin(&running.plane, &email).await.expect("an admin").expect("made just now");
         let anonymous = Caller::new(&running.public_url);
         let admin_password = password.expose().clone();
         let admin = sign_in(&anonymous, email.as_str(), &admin_password).await;
@@ -152,8 +155,15 @@ fn config(database: &TestDatabase, extra: &str) -> Config {
 
 /// Signs in with a password and gets a personal token, as the CLI does.
 async fn sign_in(anonymous: &Caller, email: &str, password: &str) -> Caller {
-    let answer = anonymous.call(Route::Login, &[], Some(&json!({"email": email, "password": password}))).await.expect(200);
-    let cookie = answer.header("set-cookie").and_then(|text| text.split(';').next()).expect("a session cookie").to_owned();
+    let answer = anonymous
+        .call(Route::Login, &[], Some(&json!({"email": email, "password": password})))
+        .await
+        .expect(200);
+    let cookie = answer
+        .header("set-cookie")
+        .and_then(|text| text.split(';').next())
+        .expect("a session cookie")
+        .to_owned();
     let session = anonymous.clone().with_header("cookie", &cookie).with_header("origin", anonymous.url());
     let answer = session.call(Route::TokenCreate, &[], Some(&json!({"name": "test"}))).await.expect(201);
     anonymous.clone().with_bearer(answer.body["secret"].as_str().expect("a token"))

@@ -25,9 +25,19 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Bootstraps the demo platform and prepares to serve on a free port.
     pub fn prepare(data: &Path, database: Option<&str>) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
-        let server = Self { child: None, data: data.to_owned(), database: database.map(str::to_owned), port, settings: Vec::new() };
-        let output = server.run(&["bootstrap", "--demo", "--admin-file", &server.admin_file().display().to_string()]);
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .expect("a free port")
+            .port();
+        let server = Self {
+            child: None,
+            data: data.to_owned(),
+            database: database.map(str::to_owned),
+            port,
+            settings: Vec::new(),
+        };
+        let output =
+            server.run(&["bootstrap", "--demo", "--admin-file", &server.admin_file().display().to_string()]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         server
     }
@@ -61,7 +71,11 @@ impl ServerProcess {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary("gpuaas-server"));
-        command.args(arguments).env_clear().env("GPUAAS__DATA_DIR", &self.data).env("GPUAAS__HTTP__LISTEN", format!("127.0.0.1:{}", self.port));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("GPUAAS__DATA_DIR", &self.data)
+            .env("GPUAAS__HTTP__LISTEN", format!("127.0.0.1:{}", self.port));
         if let Some(url) = &self.database {
             command.env("GPUAAS__DATABASE__URL", url);
         }
@@ -76,8 +90,10 @@ impl ServerProcess {
 
     /// Starts serving and waits until it is ready.
     pub fn serve(&mut self) {
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file()).expect("a log file");
-        let child = self.command(&["serve"]).stderr(log).stdout(Stdio::null()).spawn().expect("the server starts");
+        let log =
+            std::fs::OpenOptions::new().create(true).append(true).open(self.log_file()).expect("a log file");
+        let child =
+            self.command(&["serve"]).stderr(log).stdout(Stdio::null()).spawn().expect("the server starts");
         self.child = Some(child);
         let patience = Instant::now();
         while !self.is_ready() {

@@ -22,8 +22,11 @@ use crate::{OpContext, Prepared};
 pub const API_AUDIENCE: &str = "gpuaas-api";
 
 fn invalid_token(why: impl Into<String>) -> Error {
-    Error::unauthenticated("invalid_token", "The token is not valid or has expired; sign in again or get a new one.")
-        .with_internal(why)
+    Error::unauthenticated(
+        "invalid_token",
+        "The token is not valid or has expired; sign in again or get a new one.",
+    )
+    .with_internal(why)
 }
 
 fn account_disabled() -> Error {
@@ -65,7 +68,8 @@ async fn person(
     stored: Option<Stored>,
     credential: Credential,
 ) -> Result<Known> {
-    let stored = stored.filter(|stored| token.fits(&stored.secret_hash)).ok_or_else(|| invalid_token("unknown"))?;
+    let stored =
+        stored.filter(|stored| token.fits(&stored.secret_hash)).ok_or_else(|| invalid_token("unknown"))?;
     if plane.now() >= stored.expires_at {
         return Err(invalid_token("expired"));
     }
@@ -81,22 +85,30 @@ async fn person(
 async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
     let refuse = |refusal: Refusal| invalid_token(format!("access token: {refusal:?}"));
     let unverified = machine_token::open_access(token).map_err(refuse)?;
-    let public_key =
-        plane.token_verifier(&unverified.key_id).await?.ok_or_else(|| invalid_token("signed by an unknown key"))?;
+    let public_key = plane
+        .token_verifier(&unverified.key_id)
+        .await?
+        .ok_or_else(|| invalid_token("signed by an unknown key"))?;
     let issuer = plane.platform_id.to_string();
-    let claims = machine_token::check_access(&unverified, &public_key, &issuer, API_AUDIENCE, plane.now()).map_err(refuse)?;
+    let claims = machine_token::check_access(&unverified, &public_key, &issuer, API_AUDIENCE, plane.now())
+        .map_err(refuse)?;
 
     let mut session = plane.store.read().await?;
-    let scope = Permit::system("authenticate", Scope::Project(claims.tenant_id, claims.project_id)).tenant_scope();
-    let account =
-        session.find_service_account(scope, claims.sub).await?.ok_or_else(|| invalid_token("its account is gone"))?;
-    let key = session.find_account_key(claims.key_id).await?.ok_or_else(|| invalid_token("its key is gone"))?;
+    let scope =
+        Permit::system("authenticate", Scope::Project(claims.tenant_id, claims.project_id)).tenant_scope();
+    let account = session
+        .find_service_account(scope, claims.sub)
+        .await?
+        .ok_or_else(|| invalid_token("its account is gone"))?;
+    let key =
+        session.find_account_key(claims.key_id).await?.ok_or_else(|| invalid_token("its key is gone"))?;
     if key.service_account_id != account.id || !key.is_valid(plane.now()) {
         return Err(invalid_token("its key has ended"));
     }
     check_account(&mut session, &account).await?;
     let grants = session.list_grants(account.id.uuid()).await?;
-    let expires_at = Timestamp::from_unix_seconds(claims.exp).ok_or_else(|| invalid_token("its end is no time"))?;
+    let expires_at =
+        Timestamp::from_unix_seconds(claims.exp).ok_or_else(|| invalid_token("its end is no time"))?;
     Ok(Known {
         actor: Actor::ServiceAccount(account.id),
         grants,
@@ -109,7 +121,8 @@ async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
 
 async fn check_account(session: &mut Session, account: &ServiceAccount) -> Result<()> {
     let located = session.locate_project(account.project_id).await?;
-    let home_active = located.is_some_and(|located| located.project.is_active() && located.tenant.is_active());
+    let home_active =
+        located.is_some_and(|located| located.project.is_active() && located.tenant.is_active());
     if account.state != AccountState::Active || !home_active {
         return Err(account_disabled());
     }
@@ -124,20 +137,29 @@ pub struct IssuedToken {
 }
 
 /// Exchanges an assertion. Each is good for one token.
-pub async fn exchange(ctx: &OpContext, assertion: &str, ttl_seconds: Option<u32>) -> Result<Prepared<IssuedToken>> {
+pub async fn exchange(
+    ctx: &OpContext,
+    assertion: &str,
+    ttl_seconds: Option<u32>,
+) -> Result<Prepared<IssuedToken>> {
     let plane = &ctx.plane;
     let refuse = |why: String| {
-        Error::unauthenticated("invalid_assertion", "The assertion is not valid; see the documentation of this call.")
-            .with_internal(why)
+        Error::unauthenticated(
+            "invalid_assertion",
+            "The assertion is not valid; see the documentation of this call.",
+        )
+        .with_internal(why)
     };
-    let unverified = machine_token::open_assertion(assertion).map_err(|refusal| refuse(format!("{refusal:?}")))?;
+    let unverified =
+        machine_token::open_assertion(assertion).map_err(|refusal| refuse(format!("{refusal:?}")))?;
     let key_id: KeyId = unverified.key_id.parse().map_err(|_| refuse("its key id is no id".into()))?;
     let mut session = plane.store.read().await?;
     let key = session.find_account_key(key_id).await?.ok_or_else(|| refuse("unknown key".into()))?;
     let now = plane.now();
     let audience = plane.platform_id.to_string();
-    let claims = machine_token::check_assertion(&unverified, key.service_account_id, &key.public_key, &audience, now)
-        .map_err(|refusal| refuse(format!("{refusal:?}")))?;
+    let claims =
+        machine_token::check_assertion(&unverified, key.service_account_id, &key.public_key, &audience, now)
+            .map_err(|refusal| refuse(format!("{refusal:?}")))?;
     if !key.is_valid(now) {
         return Err(refuse("the key has ended".into()));
     }
@@ -156,11 +178,16 @@ pub async fn exchange(ctx: &OpContext, assertion: &str, ttl_seconds: Option<u32>
         .clamp(1, plane.settings.service_account_token_ttl_seconds.min(MAX_TOKEN_TTL_SECONDS));
     let (signer_id, signer) = plane.token_signer().await?;
     let mut tx = ctx.begin(&Permit::own_account(actor)).await?;
-    let nonce_until = Timestamp::from_unix_seconds(claims.exp).unwrap_or(now).plus_seconds(CLOCK_SKEW_SECONDS + 1);
+    let nonce_until =
+        Timestamp::from_unix_seconds(claims.exp).unwrap_or(now).plus_seconds(CLOCK_SKEW_SECONDS + 1);
     if !tx.use_nonce(account.id, &claims.jti, nonce_until).await? {
         drop(tx);
-        let refusal = Error::unauthenticated("assertion_replayed", "This assertion was used before; sign a new one.");
-        plane.store.record_denial(&ctx.stamp(), actor, account.scope(), ctx.route.action, object, &refusal).await?;
+        let refusal =
+            Error::unauthenticated("assertion_replayed", "This assertion was used before; sign a new one.");
+        plane
+            .store
+            .record_denial(&ctx.stamp(), actor, account.scope(), ctx.route.action, object, &refusal)
+            .await?;
         return Err(refusal);
     }
     let expires_at = now.plus_seconds(i64::from(ttl));

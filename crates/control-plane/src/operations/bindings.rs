@@ -44,14 +44,21 @@ pub async fn create(ctx: &OpContext, target: Target, role: &str, who: Who) -> Re
     let principal = find_principal(&mut tx, &permit, who).await?;
     let limit = tx.effective_limit(permit.scope(), Limit::Bindings).await?;
     Limit::Bindings.check(limit, tx.count_bindings_at(permit.scope()).await?)?;
-    let binding = insert(&mut tx, BindingId::new(ctx.plane.new_uuid()), &role, principal, permit.scope()).await?;
+    let binding =
+        insert(&mut tx, BindingId::new(ctx.plane.new_uuid()), &role, principal, permit.scope()).await?;
     let change = Change::new(ctx.route.action, ObjectRef::new("binding", binding.id))
         .after(binding.audit_view())
         .event(EventType::BindingCreated, binding.audit_view());
     Ok(Prepared::new(tx, change, binding))
 }
 
-pub(crate) async fn insert(tx: &mut Tx, id: BindingId, role: &Role, principal: Principal, scope: Scope) -> Result<Binding> {
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    id: BindingId,
+    role: &Role,
+    principal: Principal,
+    scope: Scope,
+) -> Result<Binding> {
     let binding =
         Binding { id, role_id: role.id, role_slug: role.slug.clone(), principal, scope, created_at: tx.at() };
     tx.insert_binding(&binding).await?;
@@ -59,14 +66,16 @@ pub(crate) async fn insert(tx: &mut Tx, id: BindingId, role: &Role, principal: P
 }
 
 async fn find_principal(tx: &mut Tx, permit: &Permit, who: Who) -> Result<Principal> {
-    let missing = |path: &str| Error::field(path, "unknown_principal", "There is no active account of this kind here.");
+    let missing =
+        |path: &str| Error::field(path, "unknown_principal", "There is no active account of this kind here.");
     match who {
         Who::User(id) => {
             let user = tx.find_user(id).await?.filter(|user| user.state == Standing::Active);
             user.map(|user| Principal::User(user.id)).ok_or_else(|| missing("/user_id"))
         }
         Who::Email(email) => {
-            let user = tx.find_user_by_email(email.as_str()).await?.filter(|user| user.state == Standing::Active);
+            let user =
+                tx.find_user_by_email(email.as_str()).await?.filter(|user| user.state == Standing::Active);
             user.map(|user| Principal::User(user.id)).ok_or_else(|| missing("/email"))
         }
         Who::ServiceAccount(id) => {
@@ -78,7 +87,9 @@ async fn find_principal(tx: &mut Tx, permit: &Permit, who: Who) -> Result<Princi
                 ));
             }
             let account = tx.find_service_account(permit.tenant_scope(), id).await?;
-            account.map(|account| Principal::ServiceAccount(account.id)).ok_or_else(|| missing("/service_account_id"))
+            account
+                .map(|account| Principal::ServiceAccount(account.id))
+                .ok_or_else(|| missing("/service_account_id"))
         }
     }
 }

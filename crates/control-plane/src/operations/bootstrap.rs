@@ -33,7 +33,8 @@ pub async fn ensure_platform(store: &Store, new_id: Uuid, kek_id: &str, stamp: S
 
 /// Makes sure there is a key to sign machine tokens with.
 pub async fn ensure_token_key(plane: &ControlPlane) -> Result<()> {
-    let has_signer = |keys: &[gpuaas_store::sealed::TokenKey]| keys.iter().any(|key| key.retired_at.is_none());
+    let has_signer =
+        |keys: &[gpuaas_store::sealed::TokenKey]| keys.iter().any(|key| key.retired_at.is_none());
     if has_signer(&plane.store.read().await?.list_token_keys().await?) {
         return plane.load_token_keys().await;
     }
@@ -71,28 +72,38 @@ pub async fn ensure_admin(plane: &ControlPlane, email: &Email) -> Result<Option<
 }
 
 /// Makes sure a tenant with one project exists, for newcomers to try things in.
-pub async fn ensure_demo(plane: &ControlPlane, tenant_slug: &Slug, project_slug: &Slug) -> Result<(TenantId, ProjectId)> {
+pub async fn ensure_demo(
+    plane: &ControlPlane,
+    tenant_slug: &Slug,
+    project_slug: &Slug,
+) -> Result<(TenantId, ProjectId)> {
     let permit = Permit::system(PART, Scope::Platform);
     let known = plane.store.read().await?.find_tenant_by_slug(tenant_slug.as_str()).await?;
-    let tenant = match known {
-        Some(tenant) => tenant.id,
-        None => {
-            let mut tx = plane.store.begin(&permit, plane.own_stamp()).await?;
-            let tenant = tenants::new_tenant(TenantId::new(plane.new_uuid()), tenant_slug, "Demo".into(), tx.at());
-            tx.insert_tenant(&tenant).await?;
-            let change = Change::new("bootstrap.demo", ObjectRef::new("tenant", tenant.id))
-                .at(Scope::Tenant(tenant.id))
-                .after(tenant.audit_view())
-                .event(EventType::TenantCreated, tenants::view(&tenant));
-            tx.commit(change, None).await?;
-            tenant.id
-        }
+    let tenant = if let Some(tenant) = known {
+        tenant.id
+    } else {
+        let mut tx = plane.store.begin(&permit, plane.own_stamp()).await?;
+        let tenant =
+            tenants::new_tenant(TenantId::new(plane.new_uuid()), tenant_slug, "Demo".into(), tx.at());
+        tx.insert_tenant(&tenant).await?;
+        let change = Change::new("bootstrap.demo", ObjectRef::new("tenant", tenant.id))
+            .at(Scope::Tenant(tenant.id))
+            .after(tenant.audit_view())
+            .event(EventType::TenantCreated, tenants::view(&tenant));
+        tx.commit(change, None).await?;
+        tenant.id
     };
     if let Some(project) = plane.store.read().await?.find_project_by_slug(project_slug.as_str()).await? {
         return Ok((tenant, project.id));
     }
     let mut tx = plane.store.begin(&permit, plane.own_stamp()).await?;
-    let project = projects::new_project(ProjectId::new(plane.new_uuid()), tenant, project_slug, "Demo lab".into(), tx.at());
+    let project = projects::new_project(
+        ProjectId::new(plane.new_uuid()),
+        tenant,
+        project_slug,
+        "Demo lab".into(),
+        tx.at(),
+    );
     tx.insert_project(&project).await?;
     let change = Change::new("bootstrap.demo", ObjectRef::new("project", project.id))
         .at(project.scope())
@@ -111,7 +122,9 @@ pub async fn make_login_link(plane: &ControlPlane, email: &Email) -> Result<Secr
         .find_user_by_email(email.as_str())
         .await?
         .filter(|user| user.state.is_active())
-        .ok_or_else(|| Error::invalid("unknown_user", "There is no active account with this e-mail address."))?;
+        .ok_or_else(|| {
+            Error::invalid("unknown_user", "There is no active account with this e-mail address.")
+        })?;
     let token = OpaqueToken::generate(OpaqueKind::LoginLink, plane.new_uuid(), &*plane.entropy);
     let mut tx = plane.store.begin(&Permit::system("login-link", Scope::Platform), plane.own_stamp()).await?;
     let expires_at = tx.at().plus_seconds(plane.settings.login_link_ttl_seconds);

@@ -5,8 +5,8 @@ use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Actor, Permit, Scope};
 use gpuaas_domain::ids::{KeyId, SecretId, TenantId, WrapId};
 use gpuaas_domain::{Error, Kind, Result, Secret, Timestamp};
-use gpuaas_store::sealed::{SealedSecret, TokenKey, Wrap};
 use gpuaas_store::Tx;
+use gpuaas_store::sealed::{SealedSecret, TokenKey, Wrap};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
@@ -21,24 +21,44 @@ pub struct IssuedWrap {
 }
 
 fn wrap_place(wrap: &Wrap) -> Place {
-    Place { table: "wraps", column: "sealed", row: wrap.id.uuid(), tenant: wrap.tenant_id.map(TenantId::uuid) }
+    Place {
+        table: "wraps",
+        column: "sealed",
+        row: wrap.id.uuid(),
+        tenant: wrap.tenant_id.map(TenantId::uuid),
+    }
 }
 
 /// Seals inside `tx`, under the key the database says is current; a key turned over meanwhile is fetched first.
-async fn seal_in(plane: &ControlPlane, tx: &mut Tx, class: SecretClass, place: Place, plain: &Secret<Vec<u8>>) -> Result<Sealed> {
+async fn seal_in(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    class: SecretClass,
+    place: Place,
+    plain: &Secret<Vec<u8>>,
+) -> Result<Sealed> {
     let expected = tx.lock_kek().await?;
     if plane.custody.current_key() != expected {
         plane.custody.refresh()?;
     }
     let sealed = plane.custody.seal(class, place, plain).await?;
     if sealed.kek_id != expected {
-        return Err(Error::new(Kind::Unavailable, "master_key_changing", "The master key is being turned over; try again.")
-            .with_internal(format!("database expects {expected}, custody seals with {}", sealed.kek_id)));
+        return Err(Error::new(
+            Kind::Unavailable,
+            "master_key_changing",
+            "The master key is being turned over; try again.",
+        )
+        .with_internal(format!("database expects {expected}, custody seals with {}", sealed.kek_id)));
     }
     Ok(sealed)
 }
 
-pub(crate) async fn wrap(ctx: &OpContext, tx: &mut Tx, scope: Scope, plain: &Secret<Vec<u8>>) -> Result<IssuedWrap> {
+pub(crate) async fn wrap(
+    ctx: &OpContext,
+    tx: &mut Tx,
+    scope: Scope,
+    plain: &Secret<Vec<u8>>,
+) -> Result<IssuedWrap> {
     let opaque = OpaqueToken::generate(OpaqueKind::Wrap, ctx.plane.new_uuid(), &*ctx.plane.entropy);
     let class = SecretClass::Operator;
     let mut wrap = Wrap {
@@ -64,7 +84,8 @@ pub(crate) async fn wrap(ctx: &OpContext, tx: &mut Tx, scope: Scope, plain: &Sec
 /// trail: either the rightful holder or a thief came late.
 pub async fn unwrap(ctx: &OpContext, token: &str) -> Result<Prepared<Secret<Vec<u8>>>> {
     let refuse = || Error::unauthenticated("invalid_wrap", "This token does not open anything.");
-    let opaque = OpaqueToken::parse(token).filter(|token| token.kind == OpaqueKind::Wrap).ok_or_else(refuse)?;
+    let opaque =
+        OpaqueToken::parse(token).filter(|token| token.kind == OpaqueKind::Wrap).ok_or_else(refuse)?;
     let id = WrapId::new(opaque.id);
     let found = ctx.plane.store.read().await?.find_wrap(id).await?;
     let found = found.filter(|wrap| opaque.fits(&wrap.secret_hash)).ok_or_else(refuse)?;
@@ -77,7 +98,10 @@ pub async fn unwrap(ctx: &OpContext, token: &str) -> Result<Prepared<Secret<Vec<
     let mut tx = ctx.begin(&permit).await?;
     let wrap = tx.find_wrap(id).await?.ok_or_else(refuse)?;
     let refusal = if wrap.opened_at.is_some() {
-        Some(Error::conflict("already_unwrapped", "This value was opened before. If that was not you, revoke it and tell your admin."))
+        Some(Error::conflict(
+            "already_unwrapped",
+            "This value was opened before. If that was not you, revoke it and tell your admin.",
+        ))
     } else if tx.at() >= wrap.expires_at || wrap.sealed.is_none() {
         Some(Error::conflict("wrap_expired", "This token has expired; ask for a new one."))
     } else {
@@ -87,25 +111,33 @@ pub async fn unwrap(ctx: &OpContext, token: &str) -> Result<Prepared<Secret<Vec<
         drop(tx);
         return Err(alarm(ctx, scope, id, refusal).await?);
     }
-    let class = SecretClass::parse(&wrap.class).ok_or_else(|| Error::internal("a wrap has an unknown class"))?;
+    let class =
+        SecretClass::parse(&wrap.class).ok_or_else(|| Error::internal("a wrap has an unknown class"))?;
     let sealed = Sealed { kek_id: wrap.kek_id.clone(), bytes: wrap.sealed.clone().unwrap_or_default() };
     let plain = ctx.plane.custody.open(class, wrap_place(&wrap), &sealed).await?;
     match tx.open_wrap(&wrap).await {
         Ok(()) => {}
         Err(lost) if lost.kind() == Kind::Stale => {
             drop(tx);
-            let refusal = Error::conflict("already_unwrapped", "This value was opened before. If that was not you, revoke it and tell your admin.");
+            let refusal = Error::conflict(
+                "already_unwrapped",
+                "This value was opened before. If that was not you, revoke it and tell your admin.",
+            );
             return Err(alarm(ctx, scope, id, refusal).await?);
         }
         Err(other) => return Err(other),
     }
-    let change = Change::new(ctx.route.action, ObjectRef::new("wrap", id)).after(json!({"class": wrap.class}));
+    let change =
+        Change::new(ctx.route.action, ObjectRef::new("wrap", id)).after(json!({"class": wrap.class}));
     Ok(Prepared::new(tx, change, plain))
 }
 
 async fn alarm(ctx: &OpContext, scope: Scope, id: WrapId, refusal: Error) -> Result<Error> {
     let actor = Actor::System("unwrap");
-    ctx.plane.store.record_denial(&ctx.stamp(), actor, scope, ctx.route.action, ObjectRef::new("wrap", id), &refusal).await?;
+    ctx.plane
+        .store
+        .record_denial(&ctx.stamp(), actor, scope, ctx.route.action, ObjectRef::new("wrap", id), &refusal)
+        .await?;
     tracing::warn!(wrap.id = %id, code = refusal.code(), "a wrapped value was asked for again");
     Ok(refusal)
 }
@@ -113,8 +145,10 @@ async fn alarm(ctx: &OpContext, scope: Scope, id: WrapId, refusal: Error) -> Res
 /// Makes a new key that signs machine tokens; tokens of the former one live out their minutes.
 pub(crate) async fn add_token_key(plane: &ControlPlane, tx: &mut Tx) -> Result<KeyId> {
     let seed = plane.entropy.bytes32();
-    let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose()).map_err(|_| Error::internal("a seed is 32 bytes"))?;
-    let public_key = pair.public_key().as_ref().try_into().map_err(|_| Error::internal("a public key is 32 bytes"))?;
+    let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose())
+        .map_err(|_| Error::internal("a seed is 32 bytes"))?;
+    let public_key =
+        pair.public_key().as_ref().try_into().map_err(|_| Error::internal("a public key is 32 bytes"))?;
     let mut secret = SealedSecret {
         id: SecretId::new(plane.new_uuid()),
         tenant_id: None,
@@ -130,7 +164,13 @@ pub(crate) async fn add_token_key(plane: &ControlPlane, tx: &mut Tx) -> Result<K
     secret.sealed = sealed.bytes;
     tx.insert_secret(&secret).await?;
     let at = tx.at();
-    let key = TokenKey { id: KeyId::new(plane.new_uuid()), public_key, secret_id: secret.id, created_at: at, retired_at: None };
+    let key = TokenKey {
+        id: KeyId::new(plane.new_uuid()),
+        public_key,
+        secret_id: secret.id,
+        created_at: at,
+        retired_at: None,
+    };
     tx.insert_token_key(&key).await?;
     tx.retire_token_keys_besides(key.id).await?;
     Ok(key.id)
@@ -177,7 +217,8 @@ pub async fn rewrap_all(plane: &ControlPlane) -> Result<usize> {
 }
 
 async fn rewrap_secret(plane: &ControlPlane, permit: &Permit, secret: SealedSecret) -> Result<()> {
-    let class = SecretClass::parse(&secret.class).ok_or_else(|| Error::internal("a secret has an unknown class"))?;
+    let class =
+        SecretClass::parse(&secret.class).ok_or_else(|| Error::internal("a secret has an unknown class"))?;
     let plain = plane.open_secret(class, &secret).await?;
     let sealed = plane.custody.seal(class, secret_place(&secret), &plain).await?;
     let mut tx = plane.store.begin(permit, plane.own_stamp()).await?;
@@ -187,7 +228,8 @@ async fn rewrap_secret(plane: &ControlPlane, permit: &Permit, secret: SealedSecr
 }
 
 async fn rewrap_wrap(plane: &ControlPlane, permit: &Permit, wrap: Wrap) -> Result<()> {
-    let class = SecretClass::parse(&wrap.class).ok_or_else(|| Error::internal("a wrap has an unknown class"))?;
+    let class =
+        SecretClass::parse(&wrap.class).ok_or_else(|| Error::internal("a wrap has an unknown class"))?;
     let sealed = Sealed { kek_id: wrap.kek_id.clone(), bytes: wrap.sealed.clone().unwrap_or_default() };
     let plain = plane.custody.open(class, wrap_place(&wrap), &sealed).await?;
     let sealed = plane.custody.seal(class, wrap_place(&wrap), &plain).await?;

@@ -22,7 +22,11 @@ pub async fn list(ctx: &OpContext, target: Target) -> Result<Vec<Effective>> {
     let mut all = Vec::with_capacity(Limit::ALL.len());
     for limit in Limit::ALL.iter().copied() {
         let set = session.find_limit(permit.scope(), limit).await?;
-        all.push(Effective { limit, value: set.unwrap_or_else(|| limit.default_value()), is_default: set.is_none() });
+        all.push(Effective {
+            limit,
+            value: set.unwrap_or_else(|| limit.default_value()),
+            is_default: set.is_none(),
+        });
     }
     Ok(all)
 }
@@ -30,7 +34,11 @@ pub async fn list(ctx: &OpContext, target: Target) -> Result<Vec<Effective>> {
 pub async fn set(ctx: &OpContext, target: Target, limit: Limit, value: i64) -> Result<Prepared<Effective>> {
     let permit = ctx.permit_at(Permission::LimitManage, target).await?;
     if !(0..=Limit::MAX).contains(&value) {
-        return Err(Error::field("/value", "out_of_range", format!("Use a number from 0 to {}.", Limit::MAX)));
+        return Err(Error::field(
+            "/value",
+            "out_of_range",
+            format!("Use a number from 0 to {}.", Limit::MAX),
+        ));
     }
     let mut tx = ctx.begin(&permit).await?;
     let before = tx.effective_limit(permit.scope(), limit).await?;

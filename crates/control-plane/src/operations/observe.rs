@@ -21,7 +21,12 @@ fn position(page: &PageRequest) -> Result<Option<i64>> {
 }
 
 /// Newest first.
-pub async fn audit(ctx: &OpContext, target: Target, filter: &AuditFilter, page: &PageRequest) -> Result<Page<NumberedAudit>> {
+pub async fn audit(
+    ctx: &OpContext,
+    target: Target,
+    filter: &AuditFilter,
+    page: &PageRequest,
+) -> Result<Page<NumberedAudit>> {
     let permit = ctx.permit_at(Permission::AuditRead, target).await?;
     let before = position(page)?;
     let mut session = ctx.plane.store.read().await?;
@@ -35,15 +40,25 @@ pub async fn verify(ctx: &OpContext, stream: Stream, from: i64) -> Result<Verifi
 }
 
 /// Oldest first.
-pub async fn events(ctx: &OpContext, target: Target, after: Option<i64>, page: &PageRequest) -> Result<Page<(i64, EventRow)>> {
+pub async fn events(
+    ctx: &OpContext,
+    target: Target,
+    after: Option<i64>,
+    page: &PageRequest,
+) -> Result<Page<(i64, EventRow)>> {
     let permit = ctx.permit_at(Permission::EventRead, target).await?;
     let after = position(page)?.or(after).unwrap_or(0);
-    let rows = ctx.plane.store.read().await?.list_events(permit.tenant_scope(), after, page.limit + 1).await?;
+    let rows =
+        ctx.plane.store.read().await?.list_events(permit.tenant_scope(), after, page.limit + 1).await?;
     Ok(Page::from_rows(rows, page.limit, |(sequence, _)| sequence.to_string()))
 }
 
 /// Where to start following: after what was asked for, or at the present end.
-pub async fn start_following(ctx: &OpContext, target: Target, after: Option<i64>) -> Result<(TenantScope, i64)> {
+pub async fn start_following(
+    ctx: &OpContext,
+    target: Target,
+    after: Option<i64>,
+) -> Result<(TenantScope, i64)> {
     let permit = ctx.permit_at(Permission::EventRead, target).await?;
     let after = match after {
         Some(after) => after,

@@ -35,8 +35,14 @@ pub async fn sign_in(ctx: &OpContext, email: &str, password: &Secret<String>) ->
 
 /// A one-time link signs in whoever opens it first.
 pub async fn sign_in_by_link(ctx: &OpContext, code: &str) -> Result<Prepared<SignedIn>> {
-    let refuse = || Error::unauthenticated("invalid_link", "This link was used, has expired or is not ours; ask for a new one.");
-    let token = OpaqueToken::parse(code).filter(|token| token.kind == OpaqueKind::LoginLink).ok_or_else(refuse)?;
+    let refuse = || {
+        Error::unauthenticated(
+            "invalid_link",
+            "This link was used, has expired or is not ours; ask for a new one.",
+        )
+    };
+    let token =
+        OpaqueToken::parse(code).filter(|token| token.kind == OpaqueKind::LoginLink).ok_or_else(refuse)?;
     let id = LinkId::new(token.id);
     let stored = ctx.plane.store.read().await?.find_login_link(id).await?.ok_or_else(refuse)?;
     if !token.fits(&stored.secret_hash) || ctx.now() >= stored.expires_at {
@@ -50,16 +56,14 @@ pub async fn sign_in_by_link(ctx: &OpContext, code: &str) -> Result<Prepared<Sig
 }
 
 async fn open_session(ctx: &OpContext, mut tx: gpuaas_store::Tx, user: UserId) -> Result<Prepared<SignedIn>> {
-    let user = tx
-        .find_user(user)
-        .await?
-        .filter(|user| user.state == Standing::Active)
-        .ok_or_else(|| Error::unauthenticated("account_disabled", "This account is suspended; ask an admin."))?;
+    let user = tx.find_user(user).await?.filter(|user| user.state == Standing::Active).ok_or_else(|| {
+        Error::unauthenticated("account_disabled", "This account is suspended; ask an admin.")
+    })?;
     let token = OpaqueToken::generate(OpaqueKind::Session, ctx.plane.new_uuid(), &*ctx.plane.entropy);
     let expires_at = tx.at().plus_seconds(ctx.plane.settings.session_ttl_seconds);
     tx.insert_session(SessionId::new(token.id), user.id, &token.hash(), expires_at).await?;
-    let change =
-        Change::new(ctx.route.action, ObjectRef::new("user", user.id)).after(json!({"session_id": token.id, "expires_at": expires_at}));
+    let change = Change::new(ctx.route.action, ObjectRef::new("user", user.id))
+        .after(json!({"session_id": token.id, "expires_at": expires_at}));
     Ok(Prepared::new(tx, change, SignedIn { user, cookie: token.reveal(), expires_at }))
 }
 
@@ -76,12 +80,20 @@ pub async fn sign_out(ctx: &OpContext) -> Result<Prepared<()>> {
     Ok(Prepared::new(tx, change, ()))
 }
 
-pub async fn change_password(ctx: &OpContext, current: &Secret<String>, new: &Secret<String>) -> Result<Prepared<()>> {
+pub async fn change_password(
+    ctx: &OpContext,
+    current: &Secret<String>,
+    new: &Secret<String>,
+) -> Result<Prepared<()>> {
     let user = ctx.person().await?;
     check_strength("/new_password", new)?;
     let hash = ctx.plane.store.read().await?.find_password_hash(user).await?;
     if !ctx.plane.password_fits(current, hash).await? {
-        return Err(Error::field("/current_password", "wrong_password", "This is not your current password."));
+        return Err(Error::field(
+            "/current_password",
+            "wrong_password",
+            "This is not your current password.",
+        ));
     }
     let hash = ctx.plane.hash_password(new).await?;
     let keep = match ctx.known()?.credential {
@@ -91,8 +103,8 @@ pub async fn change_password(ctx: &OpContext, current: &Secret<String>, new: &Se
     let mut tx = ctx.begin(&Permit::own_account(Actor::User(user))).await?;
     tx.set_password_hash(user, Some(&hash)).await?;
     let ended = tx.delete_sessions_besides(user, keep).await?;
-    let change =
-        Change::new(ctx.route.action, ObjectRef::new("user", user)).after(json!({"other_sessions_ended": ended}));
+    let change = Change::new(ctx.route.action, ObjectRef::new("user", user))
+        .after(json!({"other_sessions_ended": ended}));
     Ok(Prepared::new(tx, change, ()))
 }
 
@@ -107,11 +119,19 @@ pub struct NewToken {
     pub secret: Secret<String>,
 }
 
-pub async fn create_token(ctx: &OpContext, name: DisplayName, days: Option<u32>) -> Result<Prepared<NewToken>> {
+pub async fn create_token(
+    ctx: &OpContext,
+    name: DisplayName,
+    days: Option<u32>,
+) -> Result<Prepared<NewToken>> {
     let user = ctx.person().await?;
     let days = days.unwrap_or(DEFAULT_TOKEN_DAYS);
     if !(1..=MAX_TOKEN_DAYS).contains(&days) {
-        return Err(Error::field("/expires_in_days", "out_of_range", format!("Use a number from 1 to {MAX_TOKEN_DAYS}.")));
+        return Err(Error::field(
+            "/expires_in_days",
+            "out_of_range",
+            format!("Use a number from 1 to {MAX_TOKEN_DAYS}."),
+        ));
     }
     let permit = Permit::own_account(Actor::User(user));
     let mut tx = ctx.begin(&permit).await?;
@@ -139,6 +159,7 @@ pub async fn revoke_token(ctx: &OpContext, id: PersonalTokenId) -> Result<Prepar
     if tx.delete_personal_token(user, id).await? == 0 {
         return Err(Error::not_found());
     }
-    let change = Change::new(ctx.route.action, ObjectRef::new("personal_token", id)).before(json!({"user_id": user}));
+    let change =
+        Change::new(ctx.route.action, ObjectRef::new("personal_token", id)).before(json!({"user_id": user}));
     Ok(Prepared::new(tx, change, ()))
 }

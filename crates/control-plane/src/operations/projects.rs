@@ -16,7 +16,12 @@ use super::tenants::has_live_objects;
 use crate::reconcilers::erasure;
 use crate::{OpContext, Prepared};
 
-pub async fn create(ctx: &OpContext, tenant: TenantId, slug: Slug, name: Option<DisplayName>) -> Result<Prepared<Project>> {
+pub async fn create(
+    ctx: &OpContext,
+    tenant: TenantId,
+    slug: Slug,
+    name: Option<DisplayName>,
+) -> Result<Prepared<Project>> {
     let permit = ctx.permit_tenant(Permission::ProjectCreate, tenant).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_tenant(tenant).await?;
@@ -40,7 +45,16 @@ pub(crate) fn new_project(
     at: gpuaas_domain::Timestamp,
 ) -> Project {
     let state = Standing::Active;
-    Project { id, tenant_id, slug: slug.to_string(), display_name, state, version: 1, created_at: at, updated_at: at }
+    Project {
+        id,
+        tenant_id,
+        slug: slug.to_string(),
+        display_name,
+        state,
+        version: 1,
+        created_at: at,
+        updated_at: at,
+    }
 }
 
 pub(crate) fn view(project: &Project) -> Value {
@@ -78,12 +92,18 @@ pub async fn rename(ctx: &OpContext, id: ProjectId, name: DisplayName) -> Result
     Ok(Prepared::new(tx, change, after))
 }
 
-pub async fn move_to(ctx: &OpContext, id: ProjectId, step: Move, reason: Option<String>) -> Result<Prepared<Project>> {
+pub async fn move_to(
+    ctx: &OpContext,
+    id: ProjectId,
+    step: Move,
+    reason: Option<String>,
+) -> Result<Prepared<Project>> {
     let permit = ctx.permit_project(Permission::ProjectManage, id).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     let state = before.state.after(step)?;
     let after = tx.update_project(Project { state, ..before.clone() }).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::ProjectStateChanged, view(&after));
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::ProjectStateChanged, view(&after));
     Ok(Prepared::new(tx, change, after))
 }
 
@@ -98,7 +118,8 @@ pub async fn delete(ctx: &OpContext, id: ProjectId, reason: Option<String>) -> R
     }
     let after = tx.update_project(Project { state, ..before.clone() }).await?;
     tx.enqueue(WorkId::new(ctx.plane.new_uuid()), erasure::PROJECT, &json!({ "id": id }), tx.at()).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::ProjectStateChanged, view(&after));
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::ProjectStateChanged, view(&after));
     Ok(Prepared::new(tx, change, ()))
 }
 

@@ -31,7 +31,9 @@ pub(crate) async fn find_by_name(session: &mut Session, name: &str) -> Result<Ro
         Err(_) if Slug::parse(name).is_ok() => session.find_role_by_slug(name).await?,
         Err(_) => None,
     };
-    found.ok_or_else(|| Error::field("/role", "unknown_role", "There is no such role; `GET /api/v1/roles` lists them."))
+    found.ok_or_else(|| {
+        Error::field("/role", "unknown_role", "There is no such role; `GET /api/v1/roles` lists them.")
+    })
 }
 
 pub async fn create(
@@ -44,7 +46,8 @@ pub async fn create(
     permit.check_may_grant(&permissions)?;
     let mut tx = ctx.begin(&permit).await?;
     if tx.find_role_by_slug(slug.as_str()).await?.is_some() {
-        return Err(Error::conflict("slug_taken", "There is another role with this slug; choose another.").with_param("kind", "role"));
+        return Err(Error::conflict("slug_taken", "There is another role with this slug; choose another.")
+            .with_param("kind", "role"));
     }
     let at = tx.at();
     let role = Role {
@@ -93,8 +96,11 @@ pub async fn delete(ctx: &OpContext, id: RoleId) -> Result<Prepared<()>> {
     let (mut tx, before) = load_custom(ctx, &permit, id).await?;
     let held = tx.count_bindings_of_role(id).await?;
     if held > 0 {
-        return Err(Error::conflict("role_in_use", format!("{held} binding(s) still give this role; take them away first."))
-            .with_param("count", held));
+        return Err(Error::conflict(
+            "role_in_use",
+            format!("{held} binding(s) still give this role; take them away first."),
+        )
+        .with_param("count", held));
     }
     tx.delete_role(&before).await?;
     let change = Change::new(ctx.route.action, ObjectRef::new("role", id))
@@ -109,7 +115,10 @@ async fn load_custom(ctx: &OpContext, permit: &Permit, id: RoleId) -> Result<(Tx
     tx.lock_platform().await?;
     let role = tx.find_role(id).await?.ok_or_else(Error::not_found)?;
     if role.builtin {
-        return Err(Error::conflict("builtin_role", "Built-in roles cannot be changed; make a custom role instead."));
+        return Err(Error::conflict(
+            "builtin_role",
+            "Built-in roles cannot be changed; make a custom role instead.",
+        ));
     }
     ctx.check_version(role.version)?;
     Ok((tx, role))
@@ -129,7 +138,8 @@ pub fn parse_permissions(keys: &[String]) -> Result<BTreeSet<Permission>> {
             continue;
         }
         let known = Permission::ALL.iter().map(|permission| permission.key());
-        let hint = gpuaas_domain::text::nearest(key, known).map_or_else(String::new, |name| format!(" Did you mean {name}?"));
+        let hint = gpuaas_domain::text::nearest(key, known)
+            .map_or_else(String::new, |name| format!(" Did you mean {name}?"));
         wrong.push(gpuaas_domain::FieldError::new(
             format!("/permissions/{index}"),
             "unknown_permission",

@@ -73,7 +73,10 @@ pub async fn create(
     let at = tx.at();
     let account = ServiceAccount {
         id: ServiceAccountId::new(ctx.plane.new_uuid()),
-        tenant_id: permit.scope().tenant().ok_or_else(|| Error::internal("a project permit names its tenant"))?,
+        tenant_id: permit
+            .scope()
+            .tenant()
+            .ok_or_else(|| Error::internal("a project permit names its tenant"))?,
         project_id: project,
         name: name.into(),
         kind: AccountKind::Operator,
@@ -88,7 +91,8 @@ pub async fn create(
         let role = roles::find_by_name(&mut tx, role_name).await?;
         permit.check_may_grant(&role.permissions)?;
         let principal = Principal::ServiceAccount(account.id);
-        bindings::insert(&mut tx, BindingId::new(ctx.plane.new_uuid()), &role, principal, permit.scope()).await?;
+        bindings::insert(&mut tx, BindingId::new(ctx.plane.new_uuid()), &role, principal, permit.scope())
+            .await?;
         given.push(role.slug);
     }
     let (key, private_key_pem, wrapped) = add_key(ctx, &mut tx, &permit, account.id, choice, at).await?;
@@ -106,24 +110,36 @@ pub async fn list(ctx: &OpContext, project: ProjectId, page: &PageRequest) -> Re
     ctx.plane.store.read().await?.list_service_accounts(permit.tenant_scope(), page).await
 }
 
-pub async fn get(ctx: &OpContext, project: ProjectId, id: ServiceAccountId) -> Result<(ServiceAccount, Vec<AccountKey>)> {
+pub async fn get(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: ServiceAccountId,
+) -> Result<(ServiceAccount, Vec<AccountKey>)> {
     let permit = ctx.permit_project(Permission::ServiceAccountRead, project).await?;
     let mut session = ctx.plane.store.read().await?;
-    let account = session.find_service_account(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
+    let account =
+        session.find_service_account(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     let keys = session.list_account_keys(id).await?;
     Ok((account, keys))
 }
 
 /// Blocks the account from the next request on; unexpired tokens are refused too.
-pub async fn disable(ctx: &OpContext, project: ProjectId, id: ServiceAccountId, reason: Option<String>) -> Result<Prepared<ServiceAccount>> {
+pub async fn disable(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: ServiceAccountId,
+    reason: Option<String>,
+) -> Result<Prepared<ServiceAccount>> {
     let permit = ctx.permit_project(Permission::ServiceAccountManage, project).await?;
     let (mut tx, before) = load(ctx, &permit, project, id).await?;
     if before.state != AccountState::Active {
         return Err(Error::conflict("illegal_state_move", "The service account is disabled already.")
             .with_param("state", before.state.name()));
     }
-    let after = tx.update_service_account(ServiceAccount { state: AccountState::Disabled, ..before.clone() }).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::ServiceAccountDisabled, view(&after));
+    let after =
+        tx.update_service_account(ServiceAccount { state: AccountState::Disabled, ..before.clone() }).await?;
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::ServiceAccountDisabled, view(&after));
     Ok(Prepared::new(tx, change, after))
 }
 
@@ -137,11 +153,18 @@ pub async fn rotate_key(
     let permit = ctx.permit_project(Permission::ServiceAccountManage, project).await?;
     let overlap = overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECONDS);
     if overlap > MAX_OVERLAP_SECONDS {
-        return Err(Error::field("/overlap_seconds", "out_of_range", format!("Use a number from 0 to {MAX_OVERLAP_SECONDS}.")));
+        return Err(Error::field(
+            "/overlap_seconds",
+            "out_of_range",
+            format!("Use a number from 0 to {MAX_OVERLAP_SECONDS}."),
+        ));
     }
     let (mut tx, before) = load(ctx, &permit, project, id).await?;
     if before.state != AccountState::Active {
-        return Err(Error::conflict("account_not_active", "A disabled service account cannot get a new key."));
+        return Err(Error::conflict(
+            "account_not_active",
+            "A disabled service account cannot get a new key.",
+        ));
     }
     let at = tx.at();
     tx.end_account_keys(id, at.plus_seconds(i64::from(overlap))).await?;
@@ -154,18 +177,30 @@ pub async fn rotate_key(
 }
 
 /// The row stays for the trail; keys, tokens and roles end at once.
-pub async fn delete(ctx: &OpContext, project: ProjectId, id: ServiceAccountId, reason: Option<String>) -> Result<Prepared<()>> {
+pub async fn delete(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: ServiceAccountId,
+    reason: Option<String>,
+) -> Result<Prepared<()>> {
     let permit = ctx.permit_project(Permission::ServiceAccountManage, project).await?;
     let (mut tx, before) = load(ctx, &permit, project, id).await?;
     let at = tx.at();
     tx.end_account_keys(id, at).await?;
     tx.delete_bindings_of(id.uuid()).await?;
-    let after = tx.update_service_account(ServiceAccount { state: AccountState::Deleted, ..before.clone() }).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::ServiceAccountDeleted, view(&after));
+    let after =
+        tx.update_service_account(ServiceAccount { state: AccountState::Deleted, ..before.clone() }).await?;
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::ServiceAccountDeleted, view(&after));
     Ok(Prepared::new(tx, change, ()))
 }
 
-async fn load(ctx: &OpContext, permit: &Permit, project: ProjectId, id: ServiceAccountId) -> Result<(Tx, ServiceAccount)> {
+async fn load(
+    ctx: &OpContext,
+    permit: &Permit,
+    project: ProjectId,
+    id: ServiceAccountId,
+) -> Result<(Tx, ServiceAccount)> {
     let mut tx = ctx.begin(permit).await?;
     tx.lock_project(project).await?;
     let account = tx.find_service_account(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
@@ -197,8 +232,13 @@ async fn add_key(
         KeyChoice::Brought(key) => (key, None),
         KeyChoice::ShownOnce | KeyChoice::Wrapped => {
             let seed = ctx.plane.entropy.bytes32();
-            let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose()).map_err(|_| Error::internal("a seed is 32 bytes"))?;
-            let public = pair.public_key().as_ref().try_into().map_err(|_| Error::internal("a public key is 32 bytes"))?;
+            let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose())
+                .map_err(|_| Error::internal("a seed is 32 bytes"))?;
+            let public = pair
+                .public_key()
+                .as_ref()
+                .try_into()
+                .map_err(|_| Error::internal("a public key is 32 bytes"))?;
             (public, Some(pkcs8_pem(&seed)))
         }
     };
@@ -206,7 +246,9 @@ async fn add_key(
     tx.insert_account_key(&key).await?;
     match (choice, pem) {
         (KeyChoice::Wrapped, Some(pem)) => {
-            let wrap = custody::wrap(ctx, tx, permit.scope(), &Secret::new(pem.expose().clone().into_bytes())).await?;
+            let wrap =
+                custody::wrap(ctx, tx, permit.scope(), &Secret::new(pem.expose().clone().into_bytes()))
+                    .await?;
             Ok((key, None, Some(wrap)))
         }
         (KeyChoice::Brought(_) | KeyChoice::ShownOnce | KeyChoice::Wrapped, pem) => Ok((key, pem, None)),

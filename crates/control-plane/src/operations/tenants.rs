@@ -27,8 +27,21 @@ pub async fn create(ctx: &OpContext, slug: Slug, name: Option<DisplayName>) -> R
     Ok(Prepared::new(tx, change, tenant))
 }
 
-pub(crate) fn new_tenant(id: TenantId, slug: &Slug, display_name: String, at: gpuaas_domain::Timestamp) -> Tenant {
-    Tenant { id, slug: slug.to_string(), display_name, state: Standing::Active, version: 1, created_at: at, updated_at: at }
+pub(crate) fn new_tenant(
+    id: TenantId,
+    slug: &Slug,
+    display_name: String,
+    at: gpuaas_domain::Timestamp,
+) -> Tenant {
+    Tenant {
+        id,
+        slug: slug.to_string(),
+        display_name,
+        state: Standing::Active,
+        version: 1,
+        created_at: at,
+        updated_at: at,
+    }
 }
 
 pub(crate) fn view(tenant: &Tenant) -> Value {
@@ -59,12 +72,18 @@ pub async fn rename(ctx: &OpContext, id: TenantId, name: DisplayName) -> Result<
 }
 
 /// Suspends or resumes.
-pub async fn move_to(ctx: &OpContext, id: TenantId, step: Move, reason: Option<String>) -> Result<Prepared<Tenant>> {
+pub async fn move_to(
+    ctx: &OpContext,
+    id: TenantId,
+    step: Move,
+    reason: Option<String>,
+) -> Result<Prepared<Tenant>> {
     let permit = ctx.permit_tenant(Permission::TenantManage, id).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     let state = before.state.after(step)?;
     let after = tx.update_tenant(Tenant { state, ..before.clone() }).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::TenantStateChanged, view(&after));
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::TenantStateChanged, view(&after));
     Ok(Prepared::new(tx, change, after))
 }
 
@@ -79,7 +98,8 @@ pub async fn delete(ctx: &OpContext, id: TenantId, reason: Option<String>) -> Re
     }
     let after = tx.update_tenant(Tenant { state, ..before.clone() }).await?;
     tx.enqueue(WorkId::new(ctx.plane.new_uuid()), erasure::TENANT, &json!({ "id": id }), tx.at()).await?;
-    let change = change(ctx, &before, &after).because(reason).event(EventType::TenantStateChanged, view(&after));
+    let change =
+        change(ctx, &before, &after).because(reason).event(EventType::TenantStateChanged, view(&after));
     Ok(Prepared::new(tx, change, ()))
 }
 
@@ -98,9 +118,18 @@ fn change(ctx: &OpContext, before: &Tenant, after: &Tenant) -> Change {
 }
 
 /// The refusal that lists what has to go first.
-pub(crate) fn has_live_objects(what: &'static str, kind: &'static str, live: &[(uuid::Uuid, String)], count: i64) -> Error {
-    let objects: Vec<_> = live.iter().map(|(id, name)| json!({"kind": kind, "id": id, "name": name})).collect();
-    Error::conflict("has_live_objects", format!("The {what} still has {count} live {kind}(s); delete them first."))
-        .with_param("objects", objects)
-        .with_param("count", count)
+pub(crate) fn has_live_objects(
+    what: &'static str,
+    kind: &'static str,
+    live: &[(uuid::Uuid, String)],
+    count: i64,
+) -> Error {
+    let objects: Vec<_> =
+        live.iter().map(|(id, name)| json!({"kind": kind, "id": id, "name": name})).collect();
+    Error::conflict(
+        "has_live_objects",
+        format!("The {what} still has {count} live {kind}(s); delete them first."),
+    )
+    .with_param("objects", objects)
+    .with_param("count", count)
 }

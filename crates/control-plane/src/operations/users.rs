@@ -36,7 +36,8 @@ pub async fn create(ctx: &OpContext, new: NewUser) -> Result<Prepared<WithPasswo
         }
         None => Some(ctx.plane.make_password()),
     };
-    let password = new.password.as_ref().or(made_password.as_ref()).expect("one of the two was just made sure of");
+    let password =
+        new.password.as_ref().or(made_password.as_ref()).expect("one of the two was just made sure of");
     let hash = ctx.plane.hash_password(password).await?;
     let mut tx = ctx.begin(&permit).await?;
     let user = new_user(UserId::new(ctx.plane.new_uuid()), &new.email, new.display_name, tx.at());
@@ -47,9 +48,23 @@ pub async fn create(ctx: &OpContext, new: NewUser) -> Result<Prepared<WithPasswo
     Ok(Prepared::new(tx, change, WithPassword { user, made_password }))
 }
 
-pub(crate) fn new_user(id: UserId, email: &Email, name: Option<DisplayName>, at: gpuaas_domain::Timestamp) -> User {
-    let display_name = name.map_or_else(|| email.as_str().split('@').next().unwrap_or("user").to_owned(), String::from);
-    User { id, email: email.to_string(), display_name, state: Standing::Active, version: 1, created_at: at, updated_at: at }
+pub(crate) fn new_user(
+    id: UserId,
+    email: &Email,
+    name: Option<DisplayName>,
+    at: gpuaas_domain::Timestamp,
+) -> User {
+    let display_name =
+        name.map_or_else(|| email.as_str().split('@').next().unwrap_or("user").to_owned(), String::from);
+    User {
+        id,
+        email: email.to_string(),
+        display_name,
+        state: Standing::Active,
+        version: 1,
+        created_at: at,
+        updated_at: at,
+    }
 }
 
 /// Ids only: events reach other systems, and a person must be erasable.
@@ -68,7 +83,12 @@ pub async fn get(ctx: &OpContext, id: UserId) -> Result<User> {
     user.filter(|user| user.state != Standing::Tombstone).ok_or_else(Error::not_found)
 }
 
-pub async fn update(ctx: &OpContext, id: UserId, email: Option<Email>, name: Option<DisplayName>) -> Result<Prepared<User>> {
+pub async fn update(
+    ctx: &OpContext,
+    id: UserId,
+    email: Option<Email>,
+    name: Option<DisplayName>,
+) -> Result<Prepared<User>> {
     let permit = ctx.permit_platform(Permission::UserManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     let wanted = User {
@@ -94,11 +114,17 @@ pub async fn reset_password(ctx: &OpContext, id: UserId) -> Result<Prepared<With
     let (mut tx, user) = load(ctx, &permit, id).await?;
     tx.set_password_hash(id, Some(&hash)).await?;
     tx.delete_sessions_besides(id, None).await?;
-    let change = Change::new(ctx.route.action, ObjectRef::new("user", id)).event(EventType::UserUpdated, view(&user));
+    let change =
+        Change::new(ctx.route.action, ObjectRef::new("user", id)).event(EventType::UserUpdated, view(&user));
     Ok(Prepared::new(tx, change, WithPassword { user, made_password: Some(password) }))
 }
 
-pub async fn move_to(ctx: &OpContext, id: UserId, step: Move, reason: Option<String>) -> Result<Prepared<User>> {
+pub async fn move_to(
+    ctx: &OpContext,
+    id: UserId,
+    step: Move,
+    reason: Option<String>,
+) -> Result<Prepared<User>> {
     let permit = ctx.permit_platform(Permission::UserManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     let state = before.state.after(step)?;
@@ -146,7 +172,11 @@ pub(crate) async fn keep_an_admin(tx: &mut Tx, leaving: UserId) -> Result<()> {
 async fn load(ctx: &OpContext, permit: &Permit, id: UserId) -> Result<(Tx, User)> {
     let mut tx = ctx.begin(permit).await?;
     tx.lock_user(id).await?;
-    let user = tx.find_user(id).await?.filter(|user| user.state != Standing::Tombstone).ok_or_else(Error::not_found)?;
+    let user = tx
+        .find_user(id)
+        .await?
+        .filter(|user| user.state != Standing::Tombstone)
+        .ok_or_else(Error::not_found)?;
     ctx.check_version(user.version)?;
     Ok((tx, user))
 }

@@ -9,8 +9,8 @@ use gpuaas_domain::identity::{Project, Tenant, User};
 use gpuaas_domain::ids::{ProjectId, TenantId, UserId};
 use gpuaas_domain::standing::{Move, Standing};
 use gpuaas_domain::{Error, Result};
-use gpuaas_store::work::Work;
 use gpuaas_store::Tx;
+use gpuaas_store::work::Work;
 
 use super::TickStatus;
 use crate::operations::{projects, tenants, users};

@@ -16,7 +16,10 @@ pub fn load(file: Option<&Path>) -> Result<Config> {
     let text = match file {
         None => String::new(),
         Some(path) => std::fs::read_to_string(path).map_err(|error| {
-            Error::invalid("config_unreadable", format!("The configuration {} cannot be read: {error}.", path.display()))
+            Error::invalid(
+                "config_unreadable",
+                format!("The configuration {} cannot be read: {error}.", path.display()),
+            )
         })?,
     };
     let environment = std::env::vars_os()
@@ -79,8 +82,10 @@ fn check_keys(table: &Table) -> Result<()> {
         if known.iter().any(|key| key == path) || is_section {
             return;
         }
-        let hint = gpuaas_domain::text::nearest(path, known.iter().map(String::as_str))
-            .map_or_else(|| "See `gpuaas-server config show` for all keys.".to_owned(), |name| format!("Did you mean {name}?"));
+        let hint = gpuaas_domain::text::nearest(path, known.iter().map(String::as_str)).map_or_else(
+            || "See `gpuaas-server config show` for all keys.".to_owned(),
+            |name| format!("Did you mean {name}?"),
+        );
         wrong.push(FieldError::new(
             format!("/{}", path.replace('.', "/")),
             "unknown_key",
@@ -139,7 +144,10 @@ mod tests {
             refusal("[auth]\nservice_account_token_ttl_seconds = 901", &[]).field_errors()[0].path,
             "/auth/service_account_token_ttl_seconds"
         );
-        assert_eq!(refusal("[http]\nlisten = \"0.0.0.0:80\"", &[]).field_errors()[0].code, "plain_http_beyond_loopback");
+        assert_eq!(
+            refusal("[http]\nlisten = \"0.0.0.0:80\"", &[]).field_errors()[0].code,
+            "plain_http_beyond_loopback"
+        );
         assert_eq!(refusal("= 5", &[]).code(), "config_invalid");
     }
 }

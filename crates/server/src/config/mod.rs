@@ -224,10 +224,19 @@ impl Config {
         let mut wrong = Vec::new();
         let mut range = |path: &str, value: i64, least: i64, most: i64| {
             if !(least..=most).contains(&value) {
-                wrong.push(FieldError::new(path, "out_of_range", format!("Use a number from {least} to {most}.")));
+                wrong.push(FieldError::new(
+                    path,
+                    "out_of_range",
+                    format!("Use a number from {least} to {most}."),
+                ));
             }
         };
-        range("/auth/service_account_token_ttl_seconds", i64::from(self.auth.service_account_token_ttl_seconds), 1, 900);
+        range(
+            "/auth/service_account_token_ttl_seconds",
+            i64::from(self.auth.service_account_token_ttl_seconds),
+            1,
+            900,
+        );
         range("/auth/session_ttl_seconds", self.auth.session_ttl_seconds, 60, 604_800);
         range("/auth/login_link_ttl_seconds", self.auth.login_link_ttl_seconds, 10, 86_400);
         range("/auth/wrap_ttl_seconds", self.auth.wrap_ttl_seconds, 10, 604_800);
@@ -257,14 +266,20 @@ impl Config {
             ));
         }
         if self.tls.mode == TlsMode::Files {
-            for (path, file) in [("/tls/certificate_file", &self.tls.certificate_file), ("/tls/key_file", &self.tls.key_file)] {
+            for (path, file) in
+                [("/tls/certificate_file", &self.tls.certificate_file), ("/tls/key_file", &self.tls.key_file)]
+            {
                 if file.as_os_str().is_empty() {
                     wrong.push(FieldError::new(path, "missing", "Mode files needs this file."));
                 }
             }
         }
         if !self.http.public_url.is_empty() && parse_origin(&self.http.public_url).is_none() {
-            wrong.push(FieldError::new("/http/public_url", "invalid_url", "Use scheme, host and port only, as in https://gpu.example.org."));
+            wrong.push(FieldError::new(
+                "/http/public_url",
+                "invalid_url",
+                "Use scheme, host and port only, as in https://gpu.example.org.",
+            ));
         }
         if wrong.is_empty() { Ok(()) } else { Err(Error::fields(wrong)) }
     }
@@ -303,6 +318,8 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, String)> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.trim_end_matches('/');
     let clean = !authority.is_empty()
-        && authority.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'));
+        && authority
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'));
     (clean && matches!(scheme, "http" | "https")).then(|| (scheme.to_owned(), authority.to_lowercase()))
 }

@@ -40,12 +40,16 @@ fn collect(root: &Value, node: &Value, prefix: &str, out: &mut Vec<Setting>) {
 
 fn kind(node: &Value) -> String {
     if let Some(options) = node.get("oneOf").and_then(Value::as_array) {
-        let names: Vec<_> =
-            options.iter().filter_map(|option| option.get("const").and_then(Value::as_str)).map(|name| format!("`{name}`")).collect();
+        let names: Vec<_> = options
+            .iter()
+            .filter_map(|option| option.get("const").and_then(Value::as_str))
+            .map(|name| format!("`{name}`"))
+            .collect();
         return names.join(", ");
     }
     if let Some(options) = node.get("enum").and_then(Value::as_array) {
-        let names: Vec<_> = options.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
+        let names: Vec<_> =
+            options.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
         return names.join(", ");
     }
     let base = node.get("type").and_then(Value::as_str).unwrap_or("text");
@@ -70,7 +74,11 @@ pub(super) fn known_keys() -> Vec<String> {
 fn values(config: &Config) -> Vec<(String, String)> {
     let quote = |text: &str| format!("{text:?}");
     let http = &config.http;
-    let masked = if config.database.url.expose().is_empty() { quote("") } else { quote(&mask(config.database.url.expose())) };
+    let masked = if config.database.url.expose().is_empty() {
+        quote("")
+    } else {
+        quote(&mask(config.database.url.expose()))
+    };
     let tls_mode = match config.tls.mode {
         super::TlsMode::Off => "off",
         super::TlsMode::Files => "files",
@@ -121,7 +129,7 @@ pub fn show(config: &Config) -> String {
     for (key, value) in values(config) {
         let (head, name) = key.rsplit_once('.').unwrap_or(("", &key));
         if head != section {
-            section = head.to_owned();
+            head.clone_into(&mut section);
             let _ = write!(out, "\n[{section}]\n");
         }
         let _ = writeln!(out, "{name} = {value}");
@@ -141,7 +149,11 @@ pub fn reference() -> String {
     for setting in settings() {
         let default = defaults.get(&setting.key).cloned().unwrap_or_default();
         let variable = format!("GPUAAS__{}", setting.key.replace('.', "__").to_uppercase());
-        let _ = writeln!(out, "| `{}` | `{variable}` | {} | `{default}` | {} |", setting.key, setting.kind, setting.about);
+        let _ = writeln!(
+            out,
+            "| `{}` | `{variable}` | {} | `{default}` | {} |",
+            setting.key, setting.kind, setting.about
+        );
     }
     out
 }
@@ -164,8 +176,12 @@ mod tests {
     /// N-06: `config show` masks the password in the database address.
     #[test]
     fn a_password_in_the_database_address_is_masked() {
-        let config = super::super::from_parts("[database]\nurl = \"postgres://u:p4ss@db/x?password=q\"", []).unwrap();
+        let config =
+            super::super::from_parts("[database]\nurl = \"postgres://u:p4ss@db/x?password=q\"", []).unwrap();
         let text = show(&config);
-        assert!(text.contains("postgres://***@db/x") && !text.contains("p4ss") && !text.contains("password=q"), "{text}");
+        assert!(
+            text.contains("postgres://***@db/x") && !text.contains("p4ss") && !text.contains("password=q"),
+            "{text}"
+        );
     }
 }

@@ -25,8 +25,12 @@ pub(super) async fn index() -> Plain {
 
 pub(super) async fn asset(call: Call) -> ApiResult<Plain> {
     match call.segment("asset") {
-        Some("docs.js") => Ok(Plain(file("text/javascript; charset=utf-8", include_str!("../../assets/docs/docs.js")))),
-        Some("docs.css") => Ok(Plain(file("text/css; charset=utf-8", include_str!("../../assets/docs/docs.css")))),
+        Some("docs.js") => {
+            Ok(Plain(file("text/javascript; charset=utf-8", include_str!("../../assets/docs/docs.js"))))
+        }
+        Some("docs.css") => {
+            Ok(Plain(file("text/css; charset=utf-8", include_str!("../../assets/docs/docs.css"))))
+        }
         Some(_) | None => Err(Error::not_found().into()),
     }
 }

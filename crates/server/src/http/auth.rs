@@ -4,8 +4,9 @@ use aide::OperationOutput;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use gpuaas_api::auth::{
-    AccessToken, AssertionExchange, CreatedPersonalToken, CredentialKind, GrantView, LoginLinkQuery, LoginRequest,
-    NewPersonalToken, PasswordChange, PersonalToken, PrincipalKind, UnwrapRequest, Unwrapped, Whoami,
+    AccessToken, AssertionExchange, CreatedPersonalToken, CredentialKind, GrantView, LoginLinkQuery,
+    LoginRequest, NewPersonalToken, PasswordChange, PersonalToken, PrincipalKind, UnwrapRequest, Unwrapped,
+    Whoami,
 };
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::User;
@@ -16,7 +17,7 @@ use gpuaas_domain::text::DisplayName;
 use gpuaas_domain::{Error, Secret, identity};
 
 use super::door::App;
-use super::extract::{Body, Call, Parsing, Query, parsed};
+use super::extract::{Body, Call, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 
@@ -44,8 +45,10 @@ impl<R: OperationOutput> OperationOutput for WithCookie<R> {
 
 fn cookie(app: &App, value: &str, seconds: i64) -> ApiResult<HeaderValue> {
     let secure = if app.secure_cookies { "; Secure" } else { "" };
-    let text = format!("{}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}", app.cookie_name);
-    let mut header = HeaderValue::from_str(&text).map_err(|_| Error::internal("a cookie has odd characters"))?;
+    let text =
+        format!("{}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}", app.cookie_name);
+    let mut header =
+        HeaderValue::from_str(&text).map_err(|_| Error::internal("a cookie has odd characters"))?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -55,16 +58,21 @@ fn session_cookie(call: &Call, signed_in: &SignedIn) -> ApiResult<HeaderValue> {
     cookie(&call.app, signed_in.cookie.expose(), seconds)
 }
 
-pub(super) async fn login(call: Call, headers: HeaderMap, Body(request): Body<LoginRequest>) -> ApiResult<WithCookie<Found<User>>> {
+pub(super) async fn login(
+    call: Call,
+    headers: HeaderMap,
+    Body(request): Body<LoginRequest>,
+) -> ApiResult<WithCookie<Found<User>>> {
     call.app.origins.check_sign_in(&headers)?;
     let account = request.email.to_lowercase();
     call.app.wrong_passwords.check(&account, call.now())?;
-    let prepared = own_account::sign_in(&call, &request.email, &request.password).await.inspect_err(|error| {
-        if error.code() == "invalid_credentials" {
-            call.app.metrics.anonymous_denials.inc();
-            let _ = call.app.wrong_passwords.take(account.clone(), call.now());
-        }
-    })?;
+    let prepared =
+        own_account::sign_in(&call, &request.email, &request.password).await.inspect_err(|error| {
+            if error.code() == "invalid_credentials" {
+                call.app.metrics.anonymous_denials.inc();
+                let _ = call.app.wrong_passwords.take(account.clone(), call.now());
+            }
+        })?;
     let signed_in = prepared.commit(None).await?;
     let cookie = session_cookie(&call, &signed_in)?;
     Ok(WithCookie(Found(signed_in.user.into()), cookie))
@@ -86,12 +94,16 @@ impl OperationOutput for SeeOther {
         _: &mut aide::generate::GenContext,
         _: &mut aide::openapi::Operation,
     ) -> Vec<(Option<aide::openapi::StatusCode>, aide::openapi::Response)> {
-        let response = aide::openapi::Response { description: "Signed in; go on.".into(), ..Default::default() };
+        let response =
+            aide::openapi::Response { description: "Signed in; go on.".into(), ..Default::default() };
         vec![(Some(aide::openapi::StatusCode::Code(303)), response)]
     }
 }
 
-pub(super) async fn login_link(call: Call, Query(query): Query<LoginLinkQuery>) -> ApiResult<WithCookie<SeeOther>> {
+pub(super) async fn login_link(
+    call: Call,
+    Query(query): Query<LoginLinkQuery>,
+) -> ApiResult<WithCookie<SeeOther>> {
     let signed_in = own_account::sign_in_by_link(&call, &query.code).await?.commit(None).await?;
     let cookie = session_cookie(&call, &signed_in)?;
     Ok(WithCookie(SeeOther("/api/docs"), cookie))
@@ -139,7 +151,8 @@ fn view(known: &Known) -> Whoami {
 pub(super) async fn change_password(call: Call, Body(request): Body<PasswordChange>) -> ApiResult<NoContent> {
     let known = call.known()?.actor.id();
     call.app.wrong_passwords.check(&known, call.now())?;
-    let prepared = own_account::change_password(&call, &request.current_password, &request.new_password).await;
+    let prepared =
+        own_account::change_password(&call, &request.current_password, &request.new_password).await;
     let prepared = prepared.inspect_err(|error| {
         if error.field_errors().iter().any(|field| field.code == "wrong_password") {
             let _ = call.app.wrong_passwords.take(known.clone(), call.now());
@@ -149,12 +162,20 @@ pub(super) async fn change_password(call: Call, Body(request): Body<PasswordChan
 }
 
 fn token_view(token: identity::PersonalToken) -> PersonalToken {
-    PersonalToken { id: token.id, name: token.name, expires_at: token.expires_at, created_at: token.created_at }
+    PersonalToken {
+        id: token.id,
+        name: token.name,
+        expires_at: token.expires_at,
+        created_at: token.created_at,
+    }
 }
 
-pub(super) async fn list_tokens(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<PersonalToken>>> {
+pub(super) async fn list_tokens(
+    call: Call,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Found<List<PersonalToken>>> {
     let list = call.list_name("");
-    let page = own_account::list_tokens(&call, &call.page(&query, &list)?).await?;
+    let page = own_account::list_tokens(&call, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page.map(token_view), &list)))
 }
 
@@ -163,7 +184,10 @@ fn created(new: own_account::NewToken) -> CreatedPersonalToken {
     CreatedPersonalToken { token: token_view(new.token), secret, secret_redacted: false }
 }
 
-pub(super) async fn create_token(call: Call, Body(new): Body<NewPersonalToken>) -> ApiResult<Created<CreatedPersonalToken>> {
+pub(super) async fn create_token(
+    call: Call,
+    Body(new): Body<NewPersonalToken>,
+) -> ApiResult<Created<CreatedPersonalToken>> {
     let mut parsing = Parsing::default();
     let name = parsing.field("/name", DisplayName::parse(&new.name));
     parsing.finish()?;
@@ -175,10 +199,14 @@ pub(super) async fn revoke_token(call: Call) -> ApiResult<NoContent> {
     call.commit(own_account::revoke_token(&call, call.id("token_id")?).await?).await
 }
 
-pub(super) async fn exchange(call: Call, Body(request): Body<AssertionExchange>) -> ApiResult<Found<AccessToken>> {
-    let prepared = authenticate::exchange(&call, &request.assertion, request.ttl_seconds).await.inspect_err(|_| {
-        call.app.metrics.anonymous_denials.inc();
-    })?;
+pub(super) async fn exchange(
+    call: Call,
+    Body(request): Body<AssertionExchange>,
+) -> ApiResult<Found<AccessToken>> {
+    let prepared =
+        authenticate::exchange(&call, &request.assertion, request.ttl_seconds).await.inspect_err(|_| {
+            call.app.metrics.anonymous_denials.inc();
+        })?;
     let issued = prepared.commit(None).await?;
     Ok(Found(AccessToken {
         access_token: issued.token.expose().clone(),
@@ -190,6 +218,8 @@ pub(super) async fn exchange(call: Call, Body(request): Body<AssertionExchange>)
 
 pub(super) async fn unwrap(call: Call, Body(request): Body<UnwrapRequest>) -> ApiResult<Found<Unwrapped>> {
     let plain = custody::unwrap(&call, &request.token).await?.commit(None).await?;
-    let value = String::from_utf8(plain.expose().clone()).map(Secret::new).map_err(|_| Error::internal("a wrapped value is not text"))?;
+    let value = String::from_utf8(plain.expose().clone())
+        .map(Secret::new)
+        .map_err(|_| Error::internal("a wrapped value is not text"))?;
     Ok(Found(Unwrapped { value: value.expose().clone() }))
 }

@@ -6,13 +6,13 @@ use gpuaas_control_plane::operations::bindings::{self, Who};
 use gpuaas_domain::Error;
 use gpuaas_domain::text::Email;
 
-use super::extract::{Body, Call, Parsing, Query, parsed};
+use super::extract::{Body, Call, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<Binding>>> {
     let list = call.list_name("");
-    let page = bindings::list(&call, call.target()?, &call.page(&query, &list)?).await?;
+    let page = bindings::list(&call, call.target()?, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 
@@ -32,7 +32,12 @@ fn who(new: &NewBinding) -> ApiResult<Who> {
             parsing.finish()?;
             Ok(Who::Email(parsed(email)?))
         }
-        _ => Err(Error::field("/", "one_principal", "Give exactly one of user_id, email and service_account_id.").into()),
+        _ => Err(Error::field(
+            "/",
+            "one_principal",
+            "Give exactly one of user_id, email and service_account_id.",
+        )
+        .into()),
     }
 }
 

@@ -15,6 +15,7 @@ use futures_util::FutureExt as _;
 use gpuaas_api::{Access, RateClass, Route};
 use gpuaas_control_plane::operations::authenticate;
 use gpuaas_control_plane::{Caller, ControlPlane, Known, OpContext, Origin, RouteFacts};
+use gpuaas_domain::iam::Permission;
 use gpuaas_domain::{Error, Kind, Secret, chain};
 use gpuaas_store::idempotency::{Key, RETENTION_SECONDS};
 use http_body_util::BodyExt as _;
@@ -60,7 +61,13 @@ impl App {
         metrics: Arc<Metrics>,
         tasks: Tasks,
     ) -> AppState {
-        let Limits { reads_per_second, writes_per_second, credentials_per_second, wrong_passwords, max_streams } = config.limits;
+        let Limits {
+            reads_per_second,
+            writes_per_second,
+            credentials_per_second,
+            wrong_passwords,
+            max_streams,
+        } = config.limits;
         let secure_cookies = public_url.starts_with("https://");
         // Cookies ignore ports: the platform's id keeps two platforms on one host apart.
         let short = &plane.platform_id.as_simple().to_string()[..8].to_owned();
@@ -74,7 +81,10 @@ impl App {
             wrong_passwords: Buckets::new(f64::from(wrong_passwords) / 600.0, f64::from(wrong_passwords)),
             reads: bucket(reads_per_second),
             writes: bucket(writes_per_second),
-            credentials: Buckets::new(f64::from(credentials_per_second), f64::from(credentials_per_second) * 5.0),
+            credentials: Buckets::new(
+                f64::from(credentials_per_second),
+                f64::from(credentials_per_second) * 5.0,
+            ),
             in_flight: Arc::default(),
             request_timeout: Duration::from_secs(config.http.request_timeout_seconds),
             plane,
@@ -99,7 +109,9 @@ fn correlation_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
         .get("x-correlation-id")
         .and_then(|value| value.to_str().ok())
         .filter(|text| (1..=128).contains(&text.len()))
-        .filter(|text| text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':')))
+        .filter(|text| {
+            text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':'))
+        })
         .map_or_else(|| chain::hex(&plane.entropy.bytes16()), str::to_owned)
 }
 
@@ -113,7 +125,10 @@ fn trace_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
             let parts: Vec<_> = text.split('-').collect();
             let [version, trace, parent, flags] = parts.as_slice() else { return None };
             let sizes = (version.len(), trace.len(), parent.len(), flags.len()) == (2, 32, 16, 2);
-            let sound = sizes && parts.iter().all(|part| is_hex(part)) && *version != "ff" && trace.bytes().any(|b| b != b'0');
+            let sound = sizes
+                && parts.iter().all(|part| is_hex(part))
+                && *version != "ff"
+                && trace.bytes().any(|b| b != b'0');
             sound.then(|| (*trace).to_owned())
         })
         .unwrap_or_else(|| chain::hex(&plane.entropy.bytes16()))
@@ -141,16 +156,20 @@ pub(super) async fn outermost(State(app): State<AppState>, mut request: Request,
     let method = request.method().clone();
     request.extensions_mut().insert(origin.clone());
     let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
-    let mut response = answer.unwrap_or_else(|_| ApiError(Error::internal("a handler panicked")).into_response());
+    let mut response =
+        answer.unwrap_or_else(|_| ApiError(Error::internal("a handler panicked")).into_response());
     let _entered = span.enter();
     if let Some(Carried(error)) = response.extensions_mut().remove::<Carried>() {
         log_error(&error.0);
         let headers = response.headers().clone();
         let reached = response.extensions().get::<Reached>().copied();
         response = error.render(&origin.correlation_id);
-        response.headers_mut().extend(headers.into_iter().filter_map(|(name, value)| Some((name?, value))).filter(
-            |(name, _)| *name == header::ALLOW || *name == header::SET_COOKIE,
-        ));
+        response.headers_mut().extend(
+            headers
+                .into_iter()
+                .filter_map(|(name, value)| Some((name?, value)))
+                .filter(|(name, _)| *name == header::ALLOW || *name == header::SET_COOKIE),
+        );
         reached.map(|reached| response.extensions_mut().insert(reached));
     }
     finish(&app, &mut response, &origin);
@@ -198,14 +217,23 @@ pub(super) async fn no_method() -> ApiError {
 }
 
 /// In front of one route.
-pub(super) async fn enter(State((app, route)): State<(AppState, Route)>, request: Request, next: Next) -> Response {
+pub(super) async fn enter(
+    State((app, route)): State<(AppState, Route)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut response = match admit(&app, route, request).await {
         Ok(Admitted::Replay(response)) => response,
         Ok(Admitted::Go(request)) if route.row().streaming => next.run(request).await,
-        Ok(Admitted::Go(request)) => match tokio::time::timeout(app.request_timeout, next.run(request)).await {
+        Ok(Admitted::Go(request)) => match tokio::time::timeout(app.request_timeout, next.run(request)).await
+        {
             Ok(response) => response,
-            Err(_) => ApiError(Error::new(Kind::Unavailable, "request_timeout", "This took too long and was given up; try again."))
-                .into_response(),
+            Err(_) => ApiError(Error::new(
+                Kind::Unavailable,
+                "request_timeout",
+                "This took too long and was given up; try again.",
+            ))
+            .into_response(),
         },
         Err(error) => error.into_response(),
     };
@@ -226,12 +254,20 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
     if row.rate == RateClass::Credential {
         app.credentials.take(peer, now).inspect_err(|_| count_limited(app))?;
     }
-    let caller = if row.access == Access::Public { Caller::Anonymous } else { identify(app, route, &parts.headers).await? };
+    let caller = if row.access == Access::Public {
+        Caller::Anonymous
+    } else {
+        identify(app, route, &parts.headers).await?
+    };
     if row.access != Access::Public && matches!(caller, Caller::Anonymous) {
         app.metrics.anonymous_denials.inc();
         // Those who do not say who they are share what one caller may do from one address.
         app.reads.take(peer.to_string(), now).inspect_err(|_| count_limited(app))?;
-        return Err(Error::unauthenticated("unauthenticated", "Sign in first: this needs a session or a token.").into());
+        return Err(Error::unauthenticated(
+            "unauthenticated",
+            "Sign in first: this needs a session or a token.",
+        )
+        .into());
     }
     let principal = match &caller {
         Caller::Anonymous => peer.to_string(),
@@ -253,7 +289,11 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         }
         _ => None,
     };
-    let origin = parts.extensions.get::<Origin>().cloned().ok_or_else(|| Error::internal("a route outside the door"))?;
+    let origin = parts
+        .extensions
+        .get::<Origin>()
+        .cloned()
+        .ok_or_else(|| Error::internal("a route outside the door"))?;
     if let Caller::Known(known) = &caller {
         tracing::Span::current().record("actor", known.actor.id());
     }
@@ -261,9 +301,10 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         Access::Needs(permission, _) => Some(permission),
         Access::Public | Access::SignedIn | Access::Person => None,
     };
-    let facts = RouteFacts { name: route.name(), permission, action: row.audit.unwrap_or(route.name()) };
+    let facts = RouteFacts { name: route.name(), permission, action: row.audit.or(permission.map(Permission::key)).unwrap_or(route.name()) };
     let if_match = parse_if_match(&parts.headers)?;
-    let context = OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
+    let context =
+        OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
     let call = Call { app: app.clone(), route, context, claim, path: Arc::default() };
     parts.extensions.insert(call);
     Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))
@@ -281,7 +322,12 @@ pub(crate) enum Presented {
 
 /// A bearer token, or else the session cookie. A wrong credential is refused even where none would do.
 pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Presented>> {
-    let invalid = || Error::unauthenticated("invalid_token", "The Authorization header cannot be read; send `Bearer` and a token.");
+    let invalid = || {
+        Error::unauthenticated(
+            "invalid_token",
+            "The Authorization header cannot be read; send `Bearer` and a token.",
+        )
+    };
     let mut authorizations = headers.get_all(header::AUTHORIZATION).iter();
     if let Some(value) = authorizations.next() {
         if authorizations.next().is_some() {
@@ -301,7 +347,11 @@ pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Pres
                 && name == app.cookie_name
             {
                 if found.is_some() {
-                    return Err(Error::unauthenticated("invalid_token", "The session cookie was sent twice.").into());
+                    return Err(Error::unauthenticated(
+                        "invalid_token",
+                        "The session cookie was sent twice.",
+                    )
+                    .into());
                 }
                 found = Some(Presented::Cookie(Secret::new(content.to_owned())));
             }
@@ -334,7 +384,9 @@ async fn identify(app: &App, route: Route, headers: &HeaderMap) -> ApiResult<Cal
 async fn collect(body: Body, limit: usize) -> ApiResult<Bytes> {
     match http_body_util::Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => Err(App::too_large()),
+        Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => {
+            Err(App::too_large())
+        }
         Err(_) => Err(Error::invalid("body_unreadable", "The body ended before it was complete.").into()),
     }
 }
@@ -370,7 +422,8 @@ fn parse_if_match(headers: &HeaderMap) -> ApiResult<Option<i64>> {
     if text == "*" {
         return Ok(None);
     }
-    let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
+    let version =
+        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
     version.map(Some).ok_or_else(|| {
         Error::invalid("invalid_if_match", "Use the ETag of the object as If-Match, as in \"7\".").into()
     })

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use aide::OperationOutput;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::FromRequestParts;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -44,7 +44,11 @@ struct Follower {
 impl Follower {
     async fn open(call: Call, headers: &HeaderMap, after: Option<i64>) -> ApiResult<Self> {
         let slot = call.app.streams.clone().try_acquire_owned().map_err(|_| {
-            Error::new(Kind::Unavailable, "too_many_streams", "Too many event streams are open; try again later.")
+            Error::new(
+                Kind::Unavailable,
+                "too_many_streams",
+                "Too many event streams are open; try again later.",
+            )
         })?;
         // Before the first look, so that nothing numbered meanwhile is waited for in vain.
         let sequenced = call.plane.store.watch_sequenced();
@@ -106,9 +110,12 @@ impl Follower {
         let known = match &self.credential {
             Some(Presented::Bearer(token)) => authenticate::bearer(plane, token.expose()).await?,
             Some(Presented::Cookie(token)) => authenticate::session_cookie(plane, token.expose()).await?,
-            None => return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into()),
+            None => {
+                return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into());
+            }
         };
-        let context = OpContext { caller: Caller::Known(Box::new(known)), granted: None, ..self.call.context.clone() };
+        let context =
+            OpContext { caller: Caller::Known(Box::new(known)), granted: None, ..self.call.context.clone() };
         observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
         Ok(())
     }
@@ -136,18 +143,30 @@ impl OperationOutput for EventStream {
         _: &mut aide::generate::GenContext,
         _: &mut aide::openapi::Operation,
     ) -> Vec<(Option<aide::openapi::StatusCode>, aide::openapi::Response)> {
-        let mut response = aide::openapi::Response { description: "Events as they happen.".into(), ..Default::default() };
+        let mut response =
+            aide::openapi::Response { description: "Events as they happen.".into(), ..Default::default() };
         response.content.insert("text/event-stream".into(), aide::openapi::MediaType::default());
         vec![(Some(aide::openapi::StatusCode::Code(200)), response)]
     }
 }
 
-pub(super) async fn stream(call: Call, headers: HeaderMap, Query(query): Query<FollowQuery>) -> ApiResult<EventStream> {
+pub(super) async fn stream(
+    call: Call,
+    headers: HeaderMap,
+    Query(query): Query<FollowQuery>,
+) -> ApiResult<EventStream> {
     let resumed = match headers.get("last-event-id") {
         None => None,
-        Some(value) => Some(value.to_str().ok().and_then(|text| text.parse::<i64>().ok()).filter(|n| *n >= 0).ok_or_else(
-            || Error::invalid("invalid_last_event_id", "Last-Event-ID is the sequence number of an event."),
-        )?),
+        Some(value) => Some(
+            value.to_str().ok().and_then(|text| text.parse::<i64>().ok()).filter(|n| *n >= 0).ok_or_else(
+                || {
+                    Error::invalid(
+                        "invalid_last_event_id",
+                        "Last-Event-ID is the sequence number of an event.",
+                    )
+                },
+            )?,
+        ),
     };
     let follower = Follower::open(call, &headers, resumed.or(query.after)).await?;
     let events = stream::unfold(follower, |mut follower| async move {
@@ -175,13 +194,19 @@ impl FromRequestParts<AppState> for Upgrade {
 
 impl aide::OperationInput for Upgrade {}
 
-pub(super) async fn socket(call: Call, headers: HeaderMap, Query(query): Query<FollowQuery>, Upgrade(upgrade): Upgrade) -> ApiResult<Plain> {
+pub(super) async fn socket(
+    call: Call,
+    headers: HeaderMap,
+    Query(query): Query<FollowQuery>,
+    Upgrade(upgrade): Upgrade,
+) -> ApiResult<Plain> {
     if let Some(Presented::Cookie(_)) = presented(&call.app, &headers)? {
         call.app.origins.check_socket(&headers)?;
     }
     let follower = Follower::open(call, &headers, query.after).await?;
     let tasks = follower.call.app.tasks.clone();
-    let upgrade = upgrade.max_message_size(4096).on_upgrade(move |socket| async move { pump(socket, follower).await });
+    let upgrade =
+        upgrade.max_message_size(4096).on_upgrade(move |socket| async move { pump(socket, follower).await });
     drop(tasks);
     Ok(Plain(upgrade))
 }
@@ -199,7 +224,7 @@ async fn pump(mut socket: WebSocket, mut follower: Follower) {
                 }
             }
             received = socket.recv() => match received {
-                Some(Ok(Message::Close(_))) | Some(Err(_)) | None => return,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => {}
             },
             _ = alive.tick() => {
@@ -211,4 +236,3 @@ async fn pump(mut socket: WebSocket, mut follower: Follower) {
     }
     let _ = socket.send(Message::Close(None)).await;
 }
-

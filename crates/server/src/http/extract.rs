@@ -9,8 +9,8 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header;
 use axum::http::request::Parts;
-use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_api::envelope::PageQuery;
+use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_control_plane::{OpContext, Prepared, Target};
 use gpuaas_domain::ids::{ProjectId, TenantId};
 use gpuaas_domain::page::PageRequest;
@@ -68,13 +68,10 @@ impl Call {
     pub(crate) fn target(&self) -> ApiResult<Target> {
         Ok(match self.route.row().access {
             Access::Needs(_, ScopeKind::Tenant) => Target::Tenant(self.id::<TenantId>("tenant_id")?),
-            Access::Needs(_, ScopeKind::Project) => {
-                Target::Project(self.id::<ProjectId>("project_id")?)
+            Access::Needs(_, ScopeKind::Project) => Target::Project(self.id::<ProjectId>("project_id")?),
+            Access::Needs(_, ScopeKind::Platform) | Access::Public | Access::SignedIn | Access::Person => {
+                Target::Platform
             }
-            Access::Needs(_, ScopeKind::Platform)
-            | Access::Public
-            | Access::SignedIn
-            | Access::Person => Target::Platform,
         })
     }
 
@@ -83,19 +80,26 @@ impl Call {
         let place: Vec<_> = self.path.iter().map(|(_, value)| value.as_str()).collect();
         format!("{}/{}/{filters}", self.route.name(), place.join("/"))
     }
+}
 
-    pub(crate) fn page(&self, query: &PageQuery, list: &str) -> ApiResult<PageRequest> {
-        Ok(PageRequest::parse(query.limit, query.cursor.as_deref(), list)?)
-    }
+/// Which page of `list` a query asks for.
+pub(crate) fn page_request(query: &PageQuery, list: &str) -> ApiResult<PageRequest> {
+    Ok(PageRequest::parse(query.limit, query.cursor.as_deref(), list)?)
 }
 
 impl FromRequestParts<AppState> for Call {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> ApiResult<Self> {
-        let mut call = parts.extensions.get::<Call>().cloned().ok_or_else(|| Error::internal("a handler outside the door"))?;
+        let mut call = parts
+            .extensions
+            .get::<Call>()
+            .cloned()
+            .ok_or_else(|| Error::internal("a handler outside the door"))?;
         let raw = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::not_found())?;
-        call.path = std::sync::Arc::new(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
+        call.path = std::sync::Arc::new(
+            raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        );
         // Before the body is parsed: who may not come in learns nothing from what they brought.
         match call.route.row().access {
             Access::Needs(permission, _) => {
@@ -148,12 +152,14 @@ impl<T: DeserializeOwned + Default> FromRequest<AppState> for MaybeBody<T> {
 }
 
 fn check_media_type(request: &Request) -> ApiResult<()> {
-    let given = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let given =
+        request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Error::new(Kind::UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.").into())
+    Err(Error::new(Kind::UnsupportedMedia, "unsupported_media_type", "Send the body as application/json.")
+        .into())
 }
 
 /// Parses with the path of what is wrong. Nesting is bounded by the parser, NUL is refused for both databases.
@@ -166,7 +172,9 @@ fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
         let path = pointer(&error.path().to_string());
         let inner = error.into_inner();
         match inner.classify() {
-            serde_json::error::Category::Data => Error::fields(vec![FieldError::new(path, "invalid_value", text(&inner))]),
+            serde_json::error::Category::Data => {
+                Error::fields(vec![FieldError::new(path, "invalid_value", text(&inner))])
+            }
             _ => Error::invalid("malformed_json", format!("The body is not valid JSON: {}", text(&inner))),
         }
     })?;
@@ -242,11 +250,12 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
         if parts.uri.query().is_some_and(|query| query.contains("%00")) {
             return Err(Error::invalid("nul_not_allowed", "Text cannot hold the NUL character.").into());
         }
-        let axum::extract::Query(value) = axum::extract::Query::<T>::try_from_uri(&parts.uri).map_err(|rejection| {
-            let text = rejection.body_text();
-            let text = text.rsplit_once(": ").map_or(text.as_str(), |(_, last)| last).to_owned();
-            Error::invalid("invalid_query", format!("The query string cannot be accepted: {text}."))
-        })?;
+        let axum::extract::Query(value) =
+            axum::extract::Query::<T>::try_from_uri(&parts.uri).map_err(|rejection| {
+                let text = rejection.body_text();
+                let text = text.rsplit_once(": ").map_or(text.as_str(), |(_, last)| last).to_owned();
+                Error::invalid("invalid_query", format!("The query string cannot be accepted: {text}."))
+            })?;
         Ok(Self(value))
     }
 }
@@ -262,7 +271,11 @@ impl<T: JsonSchema> OperationInput for Query<T> {
 pub(crate) struct Parsing(Vec<FieldError>);
 
 impl Parsing {
-    pub(crate) fn field<T>(&mut self, path: &str, parsed: Result<T, gpuaas_domain::text::Refused>) -> Option<T> {
+    pub(crate) fn field<T>(
+        &mut self,
+        path: &str,
+        parsed: Result<T, gpuaas_domain::text::Refused>,
+    ) -> Option<T> {
         parsed.map_err(|refused| self.0.push(refused.at(path))).ok()
     }
 
@@ -301,7 +314,11 @@ mod tests {
 
     #[test]
     fn faults_are_named_by_pointer_and_do_not_repeat_the_input() {
-        let error = parse_json::<gpuaas_api::identity::NewRole>(br#"{"slug":"ab","permissions":["x",{"s3cret":1}]}"#).err().unwrap().0;
+        let error =
+            parse_json::<gpuaas_api::identity::NewRole>(br#"{"slug":"ab","permissions":["x",{"s3cret":1}]}"#)
+                .err()
+                .unwrap()
+                .0;
         assert_eq!(error.field_errors()[0].path, "/permissions/1");
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }

@@ -46,7 +46,12 @@ pub(crate) fn parse_key(value: &axum::http::HeaderValue) -> Result<String, Error
         .ok()
         .filter(|text| (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()))
         .map(str::to_owned)
-        .ok_or_else(|| Error::invalid("invalid_idempotency_key", "Use 1 to 128 visible ASCII characters as Idempotency-Key."))
+        .ok_or_else(|| {
+            Error::invalid(
+                "invalid_idempotency_key",
+                "Use 1 to 128 visible ASCII characters as Idempotency-Key.",
+            )
+        })
 }
 
 pub(crate) fn reused() -> Error {

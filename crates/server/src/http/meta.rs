@@ -63,7 +63,9 @@ pub(super) async fn readyz(State(app): State<AppState>) -> Readiness {
         match app.plane.store.schema_state().await? {
             SchemaState::Current => Ok(()),
             SchemaState::Behind => Err(Error::conflict("schema_behind", "run gpuaas-server db migrate")),
-            SchemaState::Newer => Err(Error::conflict("schema_too_new", "start the newer version of the platform")),
+            SchemaState::Newer => {
+                Err(Error::conflict("schema_too_new", "start the newer version of the platform"))
+            }
         }
     };
     let stopping = if app.tasks.is_stopping() {
@@ -71,7 +73,8 @@ pub(super) async fn readyz(State(app): State<AppState>) -> Readiness {
     } else {
         Ok(())
     };
-    let checks = vec![check("database", database.await), check("schema", schema.await), check("running", stopping)];
+    let checks =
+        vec![check("database", database.await), check("schema", schema.await), check("running", stopping)];
     let status = if checks.iter().all(|check| check.ok) { "ok" } else { "unavailable" };
     Readiness(Health { status: status.into(), checks })
 }

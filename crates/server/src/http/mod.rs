@@ -90,7 +90,9 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::RoleDelete => delete(roles::delete),
         R::PlatformBindingList | R::TenantBindingList | R::ProjectBindingList => get(bindings::list),
         R::PlatformBindingCreate | R::TenantBindingCreate | R::ProjectBindingCreate => post(bindings::create),
-        R::PlatformBindingDelete | R::TenantBindingDelete | R::ProjectBindingDelete => delete(bindings::delete),
+        R::PlatformBindingDelete | R::TenantBindingDelete | R::ProjectBindingDelete => {
+            delete(bindings::delete)
+        }
         R::ServiceAccountList => get(service_accounts::list),
         R::ServiceAccountCreate => post(service_accounts::create),
         R::ServiceAccountGet => get(service_accounts::get),
@@ -111,7 +113,9 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
 pub(crate) fn schemas() -> OpenApi {
     let mut api = OpenApi::default();
     let routes = Route::ALL.iter().copied();
-    let router = routes.fold(ApiRouter::<AppState>::new(), |router, route| router.api_route(route.row().path, handler(route)));
+    let router = routes.fold(ApiRouter::<AppState>::new(), |router, route| {
+        router.api_route(route.row().path, handler(route))
+    });
     let _ = router.finish_api(&mut api);
     api
 }
@@ -120,7 +124,8 @@ pub(crate) fn schemas() -> OpenApi {
 fn build(state: AppState) -> Router {
     let mut router = ApiRouter::<AppState>::new();
     for route in Route::ALL.iter().copied() {
-        let guarded = handler(route).layer(axum::middleware::from_fn_with_state((state.clone(), route), door::enter));
+        let guarded =
+            handler(route).layer(axum::middleware::from_fn_with_state((state.clone(), route), door::enter));
         router = router.api_route(route.row().path, guarded);
     }
     Router::from(router)
@@ -131,6 +136,12 @@ fn build(state: AppState) -> Router {
 }
 
 /// Everything handlers need.
-pub fn app(plane: Arc<ControlPlane>, config: &Config, public_url: String, metrics: Arc<Metrics>, tasks: Tasks) -> Router {
+pub fn app(
+    plane: Arc<ControlPlane>,
+    config: &Config,
+    public_url: String,
+    metrics: Arc<Metrics>,
+    tasks: Tasks,
+) -> Router {
     build(App::new(plane, config, public_url, metrics, tasks))
 }

@@ -7,7 +7,7 @@ use gpuaas_domain::chain::{self, Stream};
 use gpuaas_domain::event::EventRow;
 use gpuaas_store::chain::{AuditFilter, NumberedAudit};
 
-use super::extract::{Call, Query};
+use super::extract::{Call, Query, page_request};
 use super::problem::ApiResult;
 use super::reply::{self, Found};
 
@@ -44,7 +44,7 @@ pub(super) async fn audit(call: Call, Query(query): Query<AuditQuery>) -> ApiRes
         correlation_id: query.correlation_id,
     };
     let list = call.list_name(&format!("{filter:?}"));
-    let page = call.page(&PageQuery { limit: query.limit, cursor: query.cursor }, &list)?;
+    let page = page_request(&PageQuery { limit: query.limit, cursor: query.cursor }, &list)?;
     let page = observe::audit(&call, call.target()?, &filter, &page).await?;
     Ok(Found(reply::list(page.map(entry), &list)))
 }
@@ -92,7 +92,7 @@ pub(super) fn event(call: &Call, sequence: i64, row: EventRow) -> Event {
 
 pub(super) async fn events(call: Call, Query(query): Query<EventQuery>) -> ApiResult<Found<List<Event>>> {
     let list = call.list_name("");
-    let page = call.page(&PageQuery { limit: query.limit, cursor: query.cursor }, &list)?;
+    let page = page_request(&PageQuery { limit: query.limit, cursor: query.cursor }, &list)?;
     let page = observe::events(&call, call.target()?, query.after, &page).await?;
     Ok(Found(reply::list(page.map(|(sequence, row)| event(&call, sequence, row)), &list)))
 }

@@ -18,7 +18,9 @@ impl OwnOrigins {
             let (host, port) = authority.rsplit_once(':').unwrap_or((authority.as_str(), ""));
             if matches!(host, "127.0.0.1" | "localhost" | "[::1]") {
                 let port = if port.is_empty() { String::new() } else { format!(":{port}") };
-                origins = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{scheme}://{name}{port}")).to_vec();
+                origins = ["127.0.0.1", "localhost", "[::1]"]
+                    .map(|name| format!("{scheme}://{name}{port}"))
+                    .to_vec();
             }
         }
         Self { origins }
@@ -31,7 +33,9 @@ impl OwnOrigins {
     /// Whether the name the client used for us is one of ours; a rebound name is not.
     fn is_own_host(&self, headers: &HeaderMap) -> bool {
         let Some(host) = single(headers, header::HOST.as_str()) else { return true };
-        self.origins.iter().any(|own| own.split_once("://").is_some_and(|(_, authority)| authority == host.to_lowercase()))
+        self.origins
+            .iter()
+            .any(|own| own.split_once("://").is_some_and(|(_, authority)| authority == host.to_lowercase()))
     }
 
     /// For calls that change something with a cookie.
@@ -55,7 +59,8 @@ impl OwnOrigins {
 
     /// For signing in: nobody else's page may sign a browser in. Clients that are no browsers send neither header.
     pub(crate) fn check_sign_in(&self, headers: &HeaderMap) -> Result<()> {
-        let site_ok = single(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
+        let site_ok =
+            single(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
         let origin_ok = single(headers, header::ORIGIN.as_str()).is_none_or(|origin| self.is_own(origin));
         if site_ok && origin_ok { Ok(()) } else { Err(cross_origin()) }
     }
@@ -80,7 +85,10 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 }
 
 fn cross_origin() -> Error {
-    Error::forbidden("cross_origin", "This call used the browser's session but did not come from the platform's own pages.")
+    Error::forbidden(
+        "cross_origin",
+        "This call used the browser's session but did not come from the platform's own pages.",
+    )
 }
 
 #[cfg(test)]
@@ -103,7 +111,11 @@ mod tests {
         let passes = |pairs: &[(&'static str, &str)]| own.check_cookie_call(&headers(pairs)).is_ok();
         assert!(passes(&[host, ("origin", "http://127.0.0.1:8080")]));
         assert!(passes(&[host, ("sec-fetch-site", "same-origin")]));
-        assert!(passes(&[("host", "localhost:8080"), ("origin", "http://localhost:8080"), ("sec-fetch-site", "same-origin")]));
+        assert!(passes(&[
+            ("host", "localhost:8080"),
+            ("origin", "http://localhost:8080"),
+            ("sec-fetch-site", "same-origin")
+        ]));
         for wrong in [
             vec![host],
             vec![host, ("sec-fetch-site", "cross-site")],
@@ -128,7 +140,14 @@ mod tests {
         let own = OwnOrigins::new("https://gpu.example.org");
         let host = ("host", "gpu.example.org");
         assert!(own.check_socket(&headers(&[host, ("origin", "https://gpu.example.org")])).is_ok());
-        for wrong in ["null", "http://gpu.example.org", "https://gpu.example.org.evil", "https://xgpu.example.org", "https://gpu.example.org:444", ""] {
+        for wrong in [
+            "null",
+            "http://gpu.example.org",
+            "https://gpu.example.org.evil",
+            "https://xgpu.example.org",
+            "https://gpu.example.org:444",
+            "",
+        ] {
             assert!(own.check_socket(&headers(&[host, ("origin", wrong)])).is_err(), "{wrong}");
         }
         assert!(own.check_socket(&headers(&[host])).is_err());

@@ -81,7 +81,8 @@ impl ApiError {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"gpuaas\""));
         }
         if matches!(error.kind(), Kind::TooMany | Kind::Unavailable) {
-            let wait = error.params().get("retry_after_seconds").and_then(serde_json::Value::as_u64).unwrap_or(1);
+            let wait =
+                error.params().get("retry_after_seconds").and_then(serde_json::Value::as_u64).unwrap_or(1);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(wait));
         }
         response

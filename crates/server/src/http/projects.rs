@@ -6,20 +6,23 @@ use gpuaas_control_plane::operations::projects;
 use gpuaas_domain::standing::Move;
 use gpuaas_domain::text::{DisplayName, Slug};
 
-use super::extract::{Body, Call, MaybeBody, Parsing, Query, parsed};
+use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 use super::tenants::reason;
 
-pub(super) async fn list_visible(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<Project>>> {
+pub(super) async fn list_visible(
+    call: Call,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Found<List<Project>>> {
     let list = call.list_name("");
-    let page = projects::list_visible(&call, &call.page(&query, &list)?).await?;
+    let page = projects::list_visible(&call, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<Project>>> {
     let list = call.list_name("");
-    let page = projects::list(&call, call.id("tenant_id")?, &call.page(&query, &list)?).await?;
+    let page = projects::list(&call, call.id("tenant_id")?, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 
@@ -43,11 +46,13 @@ pub(super) async fn rename(call: Call, Body(new): Body<Rename>) -> ApiResult<Fou
 }
 
 pub(super) async fn suspend(call: Call, MaybeBody(because): MaybeBody<Because>) -> ApiResult<Found<Project>> {
-    call.commit(projects::move_to(&call, call.id("project_id")?, Move::Suspend, reason(&because)?).await?).await
+    call.commit(projects::move_to(&call, call.id("project_id")?, Move::Suspend, reason(&because)?).await?)
+        .await
 }
 
 pub(super) async fn resume(call: Call, MaybeBody(because): MaybeBody<Because>) -> ApiResult<Found<Project>> {
-    call.commit(projects::move_to(&call, call.id("project_id")?, Move::Resume, reason(&because)?).await?).await
+    call.commit(projects::move_to(&call, call.id("project_id")?, Move::Resume, reason(&because)?).await?)
+        .await
 }
 
 pub(super) async fn delete(call: Call, MaybeBody(because): MaybeBody<Because>) -> ApiResult<NoContent> {

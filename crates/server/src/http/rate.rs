@@ -18,17 +18,20 @@ struct Bucket {
 pub(crate) struct Buckets<K> {
     per_second: f64,
     burst: f64,
-    buckets: Mutex<HashMap<K, Bucket>>,
+    by_key: Mutex<HashMap<K, Bucket>>,
 }
 
 impl<K: Hash + Eq> Buckets<K> {
     pub(crate) fn new(per_second: f64, burst: f64) -> Self {
-        Self { per_second, burst, buckets: Mutex::new(HashMap::new()) }
+        Self { per_second, burst, by_key: Mutex::new(HashMap::new()) }
     }
 
     fn filled(&self, bucket: Option<&Bucket>, now: Timestamp) -> f64 {
         bucket.map_or(self.burst, |bucket| {
-            #[expect(clippy::cast_precision_loss, reason = "microseconds of a few minutes fit a double exactly")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "microseconds of a few minutes fit a double exactly"
+            )]
             let seconds = (now.unix_micros() - bucket.at.unix_micros()).max(0) as f64 / 1e6;
             (bucket.tokens + seconds * self.per_second).min(self.burst)
         })
@@ -36,7 +39,7 @@ impl<K: Hash + Eq> Buckets<K> {
 
     /// Takes one token, or says how long to wait.
     pub(crate) fn take(&self, key: K, now: Timestamp) -> Result<(), Error> {
-        let mut buckets = self.buckets.lock().expect("no holder of the buckets panics");
+        let mut buckets = self.by_key.lock().expect("no holder of the buckets panics");
         let tokens = self.filled(buckets.get(&key), now);
         if tokens < 1.0 {
             return Err(too_many((1.0 - tokens) / self.per_second));
@@ -51,14 +54,18 @@ impl<K: Hash + Eq> Buckets<K> {
 
     /// Whether a token is there, without taking it.
     pub(crate) fn check(&self, key: &K, now: Timestamp) -> Result<(), Error> {
-        let buckets = self.buckets.lock().expect("no holder of the buckets panics");
+        let buckets = self.by_key.lock().expect("no holder of the buckets panics");
         let tokens = self.filled(buckets.get(key), now);
         if tokens < 1.0 { Err(too_many((1.0 - tokens) / self.per_second)) } else { Ok(()) }
     }
 }
 
 fn too_many(seconds: f64) -> Error {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a wait of minutes, rounded up")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a wait of minutes, rounded up"
+    )]
     let wait = seconds.ceil().clamp(1.0, 3600.0) as u64;
     Error::new(Kind::TooMany, "too_many_requests", format!("Too many calls; try again in {wait} s."))
         .with_param("retry_after_seconds", wait)
@@ -71,7 +78,7 @@ mod tests {
     #[test]
     fn a_bucket_empties_and_fills_with_time() {
         let buckets = Buckets::new(1.0, 2.0);
-        let at = |seconds| Timestamp::from_unix_seconds(1_000 + seconds).unwrap();
+        let at = |seconds: i64| Timestamp::from_unix_seconds(1_000 + seconds).unwrap();
         assert!(buckets.take("a", at(0)).is_ok());
         assert!(buckets.take("a", at(0)).is_ok());
         assert_eq!(buckets.take("a", at(0)).unwrap_err().code(), "too_many_requests");

@@ -65,10 +65,16 @@ fn json_response<T: Entity>(status: u16, body: &T) -> Response {
     response
 }
 
-fn documented<T: JsonSchema>(context: &mut GenContext, status: u16, what: &str) -> Vec<(Option<ApiStatus>, ApiResponse)> {
+fn documented<T: JsonSchema>(
+    context: &mut GenContext,
+    status: u16,
+    what: &str,
+) -> Vec<(Option<ApiStatus>, ApiResponse)> {
     let schema = context.schema.subschema_for::<T>();
-    let media =
-        MediaType { schema: Some(SchemaObject { json_schema: schema, external_docs: None, example: None }), ..MediaType::default() };
+    let media = MediaType {
+        schema: Some(SchemaObject { json_schema: schema, external_docs: None, example: None }),
+        ..MediaType::default()
+    };
     let response = ApiResponse {
         description: what.into(),
         content: IndexMap::from_iter([("application/json".to_owned(), media)]),
@@ -106,7 +112,10 @@ macro_rules! json_reply {
                 documented::<T>(context, $status, $what).pop().map(|(_, response)| response)
             }
 
-            fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<ApiStatus>, ApiResponse)> {
+            fn inferred_responses(
+                context: &mut GenContext,
+                _: &mut Operation,
+            ) -> Vec<(Option<ApiStatus>, ApiResponse)> {
                 documented::<T>(context, $status, $what)
             }
         }

@@ -6,7 +6,7 @@ use gpuaas_control_plane::operations::roles;
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::text::{DisplayName, Slug};
 
-use super::extract::{Body, Call, Parsing, Query, parsed};
+use super::extract::{Body, Call, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 
@@ -26,7 +26,7 @@ pub(super) async fn permissions(call: Call) -> ApiResult<Found<List<PermissionVi
 
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<Role>>> {
     let list = call.list_name("");
-    let page = roles::list(&call, &call.page(&query, &list)?).await?;
+    let page = roles::list(&call, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 

@@ -5,13 +5,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
 use gpuaas_api::service_accounts::{
-    AccountKey, KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount, ServiceAccountDetail, ServiceAccountWithKey, WrapView,
+    AccountKey, KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount, ServiceAccountDetail,
+    ServiceAccountWithKey, WrapView,
 };
 use gpuaas_control_plane::operations::service_accounts::{self, KeyChoice};
 use gpuaas_domain::identity;
 use gpuaas_domain::text::DisplayName;
 
-use super::extract::{Body, Call, MaybeBody, Parsing, Query, parsed};
+use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 use super::tenants::reason;
@@ -37,13 +38,19 @@ fn with_key(made: service_accounts::WithKey) -> ServiceAccountWithKey {
     }
 }
 
-pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<ServiceAccount>>> {
+pub(super) async fn list(
+    call: Call,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Found<List<ServiceAccount>>> {
     let list = call.list_name("");
-    let page = service_accounts::list(&call, call.id("project_id")?, &call.page(&query, &list)?).await?;
+    let page = service_accounts::list(&call, call.id("project_id")?, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 
-pub(super) async fn create(call: Call, Body(new): Body<NewServiceAccount>) -> ApiResult<Created<ServiceAccountWithKey>> {
+pub(super) async fn create(
+    call: Call,
+    Body(new): Body<NewServiceAccount>,
+) -> ApiResult<Created<ServiceAccountWithKey>> {
     let mut parsing = Parsing::default();
     let name = parsing.field("/name", DisplayName::parse(&new.name));
     parsing.finish()?;
@@ -54,18 +61,26 @@ pub(super) async fn create(call: Call, Body(new): Body<NewServiceAccount>) -> Ap
 }
 
 pub(super) async fn get(call: Call) -> ApiResult<Found<ServiceAccountDetail>> {
-    let (account, keys) = service_accounts::get(&call, call.id("project_id")?, call.id("service_account_id")?).await?;
+    let (account, keys) =
+        service_accounts::get(&call, call.id("project_id")?, call.id("service_account_id")?).await?;
     Ok(Found(ServiceAccountDetail { account: account.into(), keys: keys.iter().map(key_view).collect() }))
 }
 
-pub(super) async fn disable(call: Call, MaybeBody(because): MaybeBody<Because>) -> ApiResult<Found<ServiceAccount>> {
+pub(super) async fn disable(
+    call: Call,
+    MaybeBody(because): MaybeBody<Because>,
+) -> ApiResult<Found<ServiceAccount>> {
     let (project, id) = (call.id("project_id")?, call.id("service_account_id")?);
     call.commit(service_accounts::disable(&call, project, id, reason(&because)?).await?).await
 }
 
-pub(super) async fn rotate_key(call: Call, MaybeBody(request): MaybeBody<RotateKey>) -> ApiResult<Found<ServiceAccountWithKey>> {
+pub(super) async fn rotate_key(
+    call: Call,
+    MaybeBody(request): MaybeBody<RotateKey>,
+) -> ApiResult<Found<ServiceAccountWithKey>> {
     let (project, id) = (call.id("project_id")?, call.id("service_account_id")?);
-    let choice = KeyChoice::parse(request.public_key.as_deref(), request.key_delivery == KeyDelivery::Wrapped)?;
+    let choice =
+        KeyChoice::parse(request.public_key.as_deref(), request.key_delivery == KeyDelivery::Wrapped)?;
     let prepared = service_accounts::rotate_key(&call, project, id, choice, request.overlap_seconds).await?;
     call.commit(prepared.map(with_key)).await
 }

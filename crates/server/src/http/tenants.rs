@@ -6,13 +6,13 @@ use gpuaas_control_plane::operations::tenants;
 use gpuaas_domain::standing::Move;
 use gpuaas_domain::text::{DisplayName, Reason, Slug};
 
-use super::extract::{Body, Call, MaybeBody, Parsing, Query, parsed};
+use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<Tenant>>> {
     let list = call.list_name("");
-    let page = tenants::list(&call, &call.page(&query, &list)?).await?;
+    let page = tenants::list(&call, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 

@@ -6,7 +6,7 @@ use gpuaas_control_plane::operations::users;
 use gpuaas_domain::standing::Move;
 use gpuaas_domain::text::{DisplayName, Email};
 
-use super::extract::{Body, Call, MaybeBody, Parsing, Query, parsed};
+use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 use super::tenants::reason;
@@ -21,7 +21,7 @@ fn with_password(made: users::WithPassword) -> CreatedUser {
 
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<User>>> {
     let list = call.list_name("");
-    let page = users::list(&call, &call.page(&query, &list)?).await?;
+    let page = users::list(&call, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page, &list)))
 }
 
