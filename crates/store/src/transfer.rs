@@ -211,6 +211,12 @@ impl Store {
             let line = line.map_err(|error| broken(format!("line {}: {error}", number + 1)))?;
             let line: Line = serde_json::from_str(&line)
                 .map_err(|error| broken(format!("line {}: {error}", number + 1)))?;
+            if end.is_some() {
+                return Err(broken("there is something after its end"));
+            }
+            if number == 0 && !matches!(line, Line::Format(_)) {
+                return Err(broken("its first line does not say what it is"));
+            }
             match line {
                 Line::Format(format) if number == 0 && format == FORMAT => {}
                 Line::Format(format) => {

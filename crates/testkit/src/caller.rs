@@ -65,6 +65,7 @@ pub struct Caller {
 
 impl Caller {
     pub fn new(url: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(std::time::Duration::from_mins(1))
@@ -84,6 +85,17 @@ impl Caller {
     #[must_use]
     pub fn with_bearer(self, token: &str) -> Self {
         self.with_header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// The same caller at another address.
+    #[must_use]
+    pub fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
+    }
+
+    /// A header this caller sends.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     pub fn url(&self) -> &str {

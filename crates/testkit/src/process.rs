@@ -42,6 +42,19 @@ impl ServerProcess {
         server
     }
 
+    /// Another server that takes over this one's port and admin file, with its own data and database.
+    #[must_use]
+    pub fn moved_to(&self, data: &Path, database: Option<&str>) -> Self {
+        let _ = std::fs::copy(self.admin_file(), data.with_extension("admin.json"));
+        Self {
+            child: None,
+            data: data.to_owned(),
+            database: database.map(str::to_owned),
+            port: self.port,
+            settings: self.settings.clone(),
+        }
+    }
+
     /// A setting by its environment variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
@@ -90,13 +103,22 @@ impl ServerProcess {
 
     /// Starts serving and waits until it is ready.
     pub fn serve(&mut self) {
+        self.serve_until(Self::is_ready);
+    }
+
+    /// Behind TLS, where readiness cannot be asked in the clear: waits until the port answers.
+    pub fn serve_tls(&mut self) {
+        self.serve_until(|server| std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok());
+    }
+
+    fn serve_until(&mut self, ready: impl Fn(&Self) -> bool) {
         let log =
             std::fs::OpenOptions::new().create(true).append(true).open(self.log_file()).expect("a log file");
         let child =
             self.command(&["serve"]).stderr(log).stdout(Stdio::null()).spawn().expect("the server starts");
         self.child = Some(child);
         let patience = Instant::now();
-        while !self.is_ready() {
+        while !ready(self) {
             let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
             assert!(ended.is_none(), "the server ended: {}", self.log());
             assert!(patience.elapsed() < Duration::from_secs(30), "the server is not ready: {}", self.log());

@@ -89,7 +89,7 @@ impl PlaceArgs {
 #[group(required = true, multiple = false)]
 pub(crate) struct Holder {
     /// The person: id or e-mail address
-    #[arg(long)]
+    #[arg(long, visible_alias = "email")]
     user: Option<String>,
     /// The service account's id
     #[arg(long, value_name = "ID")]

@@ -301,7 +301,11 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         Access::Needs(permission, _) => Some(permission),
         Access::Public | Access::SignedIn | Access::Person => None,
     };
-    let facts = RouteFacts { name: route.name(), permission, action: row.audit.or(permission.map(Permission::key)).unwrap_or(route.name()) };
+    let facts = RouteFacts {
+        name: route.name(),
+        permission,
+        action: row.audit.or(permission.map(Permission::key)).unwrap_or(route.name()),
+    };
     let if_match = parse_if_match(&parts.headers)?;
     let context =
         OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
