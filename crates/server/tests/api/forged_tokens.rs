@@ -15,6 +15,8 @@ use gpuaas_testkit::{Answer, Caller, Database, Home, KeyPair, TestPlatform, both
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
+use crate::hostile_input::{percent, raw_status};
+
 const ACCESS_TYPE: &str = "gpuaas-access+jwt";
 const ASSERTION_TYPE: &str = "gpuaas-assertion+jwt";
 /// The order of the curve's group, little-endian: a signature stays good arithmetic when it is added.
@@ -60,19 +62,6 @@ impl Verifier {
             Self::Unwrap => anonymous.call(Route::Unwrap, &[], Some(&json!({ "token": value }))).await,
         }
     }
-}
-
-/// Every byte that is not plainly harmless, escaped.
-fn percent(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 /// A value that must open nothing, except where it is what it says it is.
@@ -636,7 +625,7 @@ both_databases! {
         }
         let address = scene.anonymous.url().trim_start_matches("http://").to_owned();
         for raw in ["authorization: Bearer a\0b", "authorization: Bearer a\x01b", "cookie: a\0b"] {
-            let status = raw_status(&address, &format!("GET /api/v1/auth/whoami HTTP/1.1\r\nhost: {address}\r\n{raw}\r\nconnection: close\r\n\r\n")).await;
+            let status = raw_status(&address, &format!("GET /api/v1/auth/whoami HTTP/1.1\r\nhost: {address}\r\n{raw}\r\nconnection: close\r\n\r\n").as_bytes()).await;
             assert!(matches!(status, 400 | 401), "{raw:?}: {status}");
         }
     }
@@ -660,16 +649,6 @@ both_databases! {
         assert_eq!(status(get().header("authorization", scene.personal.as_str())).await, 401);
         assert_eq!(status(get().query(&[("access_token", &scene.personal)])).await, 401);
     }
-}
-
-/// The status of whatever a server says to these bytes; 0 if it hangs up.
-async fn raw_status(address: &str, request: &str) -> u16 {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let mut stream = tokio::net::TcpStream::connect(address).await.expect("the server listens");
-    stream.write_all(request.as_bytes()).await.expect("the server reads");
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    String::from_utf8_lossy(&answer).split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
 /// Asks at exactly this second. The clock runs on while a request travels, so one that crossed into the next
