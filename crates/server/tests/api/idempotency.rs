@@ -327,11 +327,13 @@ async fn stored_answers(p: &TestPlatform) -> Vec<String> {
     let read = "the database reads";
     match p.kind {
         Database::Sqlite => {
-            let mut connection = sqlx::SqliteConnection::connect(&p.database.url).await.expect("the database opens");
+            let mut connection =
+                sqlx::SqliteConnection::connect(&p.database.url).await.expect("the database opens");
             sqlx::query_scalar(sql).fetch_all(&mut connection).await.expect(read)
         }
         Database::Postgres => {
-            let mut connection = sqlx::PgConnection::connect(&p.database.url).await.expect("the database opens");
+            let mut connection =
+                sqlx::PgConnection::connect(&p.database.url).await.expect("the database opens");
             sqlx::query_scalar(sql).fetch_all(&mut connection).await.expect(read)
         }
     }
@@ -358,7 +360,11 @@ async fn valid_request(p: &TestPlatform, route: Route) -> Request {
     };
     let binding = async |route: Route, parameters: &[&str]| {
         let user = person().await.1;
-        admin.call(route, parameters, Some(&json!({"role": "project-user", "user_id": user}))).await.expect(201).id()
+        admin
+            .call(route, parameters, Some(&json!({"role": "project-user", "user_id": user})))
+            .await
+            .expect(201)
+            .id()
     };
     let account = async || admin.create_service_account(&project, "robot", &[]).await.0;
     let suspended = async |route: Route, id: &str| {
@@ -375,17 +381,25 @@ async fn valid_request(p: &TestPlatform, route: Route) -> Request {
         }
         R::PasswordChange => {
             caller = person().await.0;
-            (vec![], Some(json!({"current_password": "correct horse battery", "new_password": "another horse battery"})))
+            (
+                vec![],
+                Some(
+                    json!({"current_password": "correct horse battery", "new_password": "another horse battery"}),
+                ),
+            )
         }
         R::TokenCreate => (vec![], Some(json!({"name": "walked"}))),
         R::TokenRevoke => {
-            let token = admin.call(R::TokenCreate, &[], Some(&json!({"name": "gone"}))).await.expect(201).id();
+            let token =
+                admin.call(R::TokenCreate, &[], Some(&json!({"name": "gone"}))).await.expect(201).id();
             (vec![token], None)
         }
         R::TenantCreate => (vec![], Some(json!({"slug": "walked"}))),
         R::TenantUpdate => (vec![tenant], rename),
         R::TenantSuspend => (vec![tenant], None),
-        R::TenantResume => (vec![suspended(R::TenantSuspend, &tenant).await], Some(json!({"reason": "because"}))),
+        R::TenantResume => {
+            (vec![suspended(R::TenantSuspend, &tenant).await], Some(json!({"reason": "because"})))
+        }
         R::TenantDelete => (vec![bare_tenant().await], None),
         R::ProjectCreate => (vec![tenant], Some(json!({"slug": "walked"}))),
         R::ProjectUpdate => (vec![project], rename),
@@ -398,14 +412,26 @@ async fn valid_request(p: &TestPlatform, route: Route) -> Request {
         R::RoleCreate => (vec![], Some(json!({"slug": "walked", "permissions": []}))),
         R::RoleUpdate => (vec![role().await], rename),
         R::RoleDelete => (vec![role().await], None),
-        R::PlatformBindingCreate => (vec![], Some(json!({"role": "project-user", "user_id": person().await.1}))),
-        R::TenantBindingCreate => (vec![tenant], Some(json!({"role": "project-user", "user_id": person().await.1}))),
-        R::ProjectBindingCreate => (vec![project], Some(json!({"role": "project-user", "user_id": person().await.1}))),
+        R::PlatformBindingCreate => {
+            (vec![], Some(json!({"role": "project-user", "user_id": person().await.1})))
+        }
+        R::TenantBindingCreate => {
+            (vec![tenant], Some(json!({"role": "project-user", "user_id": person().await.1})))
+        }
+        R::ProjectBindingCreate => {
+            (vec![project], Some(json!({"role": "project-user", "user_id": person().await.1})))
+        }
         R::PlatformBindingDelete => (vec![binding(R::PlatformBindingCreate, &[]).await], None),
-        R::TenantBindingDelete => (vec![tenant.clone(), binding(R::TenantBindingCreate, &[&tenant]).await], None),
-        R::ProjectBindingDelete => (vec![project.clone(), binding(R::ProjectBindingCreate, &[&project]).await], None),
+        R::TenantBindingDelete => {
+            (vec![tenant.clone(), binding(R::TenantBindingCreate, &[&tenant]).await], None)
+        }
+        R::ProjectBindingDelete => {
+            (vec![project.clone(), binding(R::ProjectBindingCreate, &[&project]).await], None)
+        }
         R::ServiceAccountCreate => (vec![project], Some(json!({"name": "walked"}))),
-        R::ServiceAccountDisable | R::ServiceAccountRotateKey | R::ServiceAccountDelete => (vec![project.clone(), account().await], None),
+        R::ServiceAccountDisable | R::ServiceAccountRotateKey | R::ServiceAccountDelete => {
+            (vec![project.clone(), account().await], None)
+        }
         R::TenantLimitSet => (vec![tenant, "projects".into()], limit),
         R::ProjectLimitSet => (vec![project, "service_accounts".into()], limit),
         other => panic!("{other:?} is a mutation this walk does not know; give it a valid request here"),
