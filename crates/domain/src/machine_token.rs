@@ -107,11 +107,16 @@ fn take_apart<'t>(token: &'t str, typ: &str) -> Result<Unverified<'t>, Refusal> 
     let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
     let (header, claims) = signed.split_once('.').ok_or(Refusal::Malformed)?;
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| Refusal::Malformed);
-    let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| Refusal::WrongHeader)?;
+    let header: Header = object(&decode(header)?).ok_or(Refusal::WrongHeader)?;
     if header.alg != "EdDSA" || header.typ != typ {
         return Err(Refusal::WrongHeader);
     }
     Ok(Unverified { key_id: header.kid, signed, claims: decode(claims)?, signature: decode(signature)? })
+}
+
+/// A JSON object and nothing else: derived readers would also take the members as a plain list.
+fn object<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
+    bytes.starts_with(b"{").then(|| serde_json::from_slice(bytes).ok()).flatten()
 }
 
 impl Unverified<'_> {
@@ -119,7 +124,7 @@ impl Unverified<'_> {
         UnparsedPublicKey::new(&ED25519, public_key)
             .verify(self.signed.as_bytes(), &self.signature)
             .map_err(|_| Refusal::BadSignature)?;
-        serde_json::from_slice(&self.claims).map_err(|_| Refusal::Malformed)
+        object(&self.claims).ok_or(Refusal::Malformed)
     }
 }
 

@@ -39,7 +39,7 @@ pub async fn create(ctx: &OpContext, target: Target, role: &str, who: Who) -> Re
     let permit = ctx.permit_at(Permission::BindingManage, target).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_platform().await?;
-    let role = roles::find_by_name(&mut tx, role).await?;
+    let role = roles::find_by_name(&mut tx, role, "/role").await?;
     permit.check_may_grant(&role.permissions)?;
     let principal = find_principal(&mut tx, &permit, who).await?;
     let limit = tx.effective_limit(permit.scope(), Limit::Bindings).await?;

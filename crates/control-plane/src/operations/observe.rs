@@ -36,7 +36,19 @@ pub async fn audit(
 
 pub async fn verify(ctx: &OpContext, stream: Stream, from: i64) -> Result<Verified> {
     ctx.permit_platform(Permission::AuditVerify).await?;
-    ctx.plane.store.read().await?.verify_chain(stream, from.max(1), VERIFY_STRETCH).await
+    if from < 1 {
+        return Err(Error::field("/from", "out_of_range", "Numbers start at 1."));
+    }
+    ctx.plane.store.read().await?.verify_chain(stream, from, VERIFY_STRETCH).await
+}
+
+fn check_after(after: Option<i64>) -> Result<()> {
+    match after {
+        Some(after) if after < 0 => {
+            Err(Error::field("/after", "out_of_range", "Use 0 or a number of the list."))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Oldest first.
@@ -47,6 +59,7 @@ pub async fn events(
     page: &PageRequest,
 ) -> Result<Page<(i64, EventRow)>> {
     let permit = ctx.permit_at(Permission::EventRead, target).await?;
+    check_after(after)?;
     let after = position(page)?.or(after).unwrap_or(0);
     let rows =
         ctx.plane.store.read().await?.list_events(permit.tenant_scope(), after, page.limit + 1).await?;
@@ -60,6 +73,7 @@ pub async fn start_following(
     after: Option<i64>,
 ) -> Result<(TenantScope, i64)> {
     let permit = ctx.permit_at(Permission::EventRead, target).await?;
+    check_after(after)?;
     let after = match after {
         Some(after) => after,
         None => ctx.plane.store.read().await?.chain_head(Stream::Events).await?.sequence,

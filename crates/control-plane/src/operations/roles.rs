@@ -25,14 +25,14 @@ pub async fn get(ctx: &OpContext, id: RoleId) -> Result<Role> {
 }
 
 /// By id or slug, as bindings name it.
-pub(crate) async fn find_by_name(session: &mut Session, name: &str) -> Result<Role> {
+pub(crate) async fn find_by_name(session: &mut Session, name: &str, path: &str) -> Result<Role> {
     let found = match name.parse::<RoleId>() {
         Ok(id) => session.find_role(id).await?,
         Err(_) if Slug::parse(name).is_ok() => session.find_role_by_slug(name).await?,
         Err(_) => None,
     };
     found.ok_or_else(|| {
-        Error::field("/role", "unknown_role", "There is no such role; `GET /api/v1/roles` lists them.")
+        Error::field(path, "unknown_role", "There is no such role; `GET /api/v1/roles` lists them.")
     })
 }
 

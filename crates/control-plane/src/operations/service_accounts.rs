@@ -43,11 +43,34 @@ impl KeyChoice {
             .decode(text)
             .map_err(|_| refuse("Give the raw Ed25519 public key in base64url without padding."))?;
         let key: [u8; 32] = bytes.try_into().map_err(|_| refuse("An Ed25519 public key has 32 bytes."))?;
-        if key.iter().all(|byte| *byte == key[0]) {
-            return Err(refuse("This is not a usable Ed25519 public key."));
+        if is_small_order(key) {
+            return Err(refuse("This is not a usable Ed25519 public key: anybody could sign for it."));
         }
         Ok(Self::Brought(key))
     }
+}
+
+/// The points of the curve whose order divides 8, in every encoding: for those a signature can be made up without
+/// any private key.
+fn is_small_order(mut key: [u8; 32]) -> bool {
+    const ORDER_8: [[u8; 32]; 2] = [
+        [
+            0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0,
+            0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+        ],
+        [
+            0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f,
+            0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+        ],
+    ];
+    // The sign bit does not change the order.
+    key[31] &= 0x7f;
+    let (middle_zero, middle_ones) =
+        (key[1..31].iter().all(|byte| *byte == 0), key[1..31].iter().all(|byte| *byte == 0xff));
+    // y = 0 and 1, and p - 1, p and p + 1 (the last two being 0 and 1 again).
+    (middle_zero && key[31] == 0 && key[0] <= 1)
+        || (middle_ones && key[31] == 0x7f && key[0] >= 0xec)
+        || ORDER_8.contains(&key)
 }
 
 /// An account with a key it just got.
@@ -87,8 +110,8 @@ pub async fn create(
     };
     tx.insert_service_account(&account).await?;
     let mut given = Vec::new();
-    for role_name in role_names {
-        let role = roles::find_by_name(&mut tx, role_name).await?;
+    for (index, role_name) in role_names.iter().enumerate() {
+        let role = roles::find_by_name(&mut tx, role_name, &format!("/roles/{index}")).await?;
         permit.check_may_grant(&role.permissions)?;
         let principal = Principal::ServiceAccount(account.id);
         bindings::insert(&mut tx, BindingId::new(ctx.plane.new_uuid()), &role, principal, permit.scope())

@@ -13,7 +13,7 @@ use gpuaas_api::identity::User;
 use gpuaas_control_plane::operations::own_account::SignedIn;
 use gpuaas_control_plane::operations::{authenticate, custody, own_account};
 use gpuaas_control_plane::{Credential, Known};
-use gpuaas_domain::text::DisplayName;
+use gpuaas_domain::text::{DisplayName, Email};
 use gpuaas_domain::{Error, Secret, identity};
 
 use super::door::App;
@@ -64,15 +64,17 @@ pub(super) async fn login(
     Body(request): Body<LoginRequest>,
 ) -> ApiResult<WithCookie<Found<User>>> {
     call.app.origins.check_sign_in(&headers)?;
-    let account = request.email.to_lowercase();
-    call.app.wrong_passwords.check(&account, call.now())?;
-    let prepared =
-        own_account::sign_in(&call, &request.email, &request.password).await.inspect_err(|error| {
-            if error.code() == "invalid_credentials" {
-                call.app.metrics.anonymous_denials.inc();
-                let _ = call.app.wrong_passwords.take(account.clone(), call.now());
-            }
-        })?;
+    // Owed before the hash is compared, so that many guesses at once are no way around; what can be nobody's
+    // address shares one bucket.
+    let account = Email::parse(&request.email).map_or_else(|_| String::new(), String::from);
+    call.app.wrong_passwords.take(account.clone(), call.now())?;
+    let outcome = own_account::sign_in(&call, &request.email, &request.password).await;
+    if outcome.as_ref().err().is_some_and(|error| error.code() == "invalid_credentials") {
+        call.app.metrics.anonymous_denials.inc();
+    } else {
+        call.app.wrong_passwords.give_back(&account, call.now());
+    }
+    let prepared = outcome?;
     let signed_in = prepared.commit(None).await?;
     let cookie = session_cookie(&call, &signed_in)?;
     Ok(WithCookie(Found(signed_in.user.into()), cookie))
@@ -149,16 +151,14 @@ fn view(known: &Known) -> Whoami {
 }
 
 pub(super) async fn change_password(call: Call, Body(request): Body<PasswordChange>) -> ApiResult<NoContent> {
-    let known = call.known()?.actor.id();
-    call.app.wrong_passwords.check(&known, call.now())?;
-    let prepared =
-        own_account::change_password(&call, &request.current_password, &request.new_password).await;
-    let prepared = prepared.inspect_err(|error| {
-        if error.field_errors().iter().any(|field| field.code == "wrong_password") {
-            let _ = call.app.wrong_passwords.take(known.clone(), call.now());
-        }
-    })?;
-    call.commit(prepared).await
+    let account = call.known()?.actor.id();
+    call.app.wrong_passwords.take(account.clone(), call.now())?;
+    let outcome = own_account::change_password(&call, &request.current_password, &request.new_password).await;
+    let wrong = |error: &Error| error.field_errors().iter().any(|field| field.code == "wrong_password");
+    if !outcome.as_ref().err().is_some_and(wrong) {
+        call.app.wrong_passwords.give_back(&account, call.now());
+    }
+    call.commit(outcome?).await
 }
 
 fn token_view(token: identity::PersonalToken) -> PersonalToken {

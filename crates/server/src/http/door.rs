@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -17,7 +18,7 @@ use gpuaas_control_plane::operations::authenticate;
 use gpuaas_control_plane::{Caller, ControlPlane, Known, OpContext, Origin, RouteFacts};
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::{Error, Kind, Secret, chain};
-use gpuaas_store::idempotency::{Key, RETENTION_SECONDS};
+use gpuaas_store::idempotency::{Key, RETENTION_SECONDS, Stored};
 use http_body_util::BodyExt as _;
 use ring::digest::{Context, SHA256};
 use tokio::sync::Semaphore;
@@ -125,10 +126,12 @@ fn trace_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
             let parts: Vec<_> = text.split('-').collect();
             let [version, trace, parent, flags] = parts.as_slice() else { return None };
             let sizes = (version.len(), trace.len(), parent.len(), flags.len()) == (2, 32, 16, 2);
+            let some = |part: &str| part.bytes().any(|b| b != b'0');
             let sound = sizes
                 && parts.iter().all(|part| is_hex(part))
                 && *version != "ff"
-                && trace.bytes().any(|b| b != b'0');
+                && some(trace)
+                && some(parent);
             sound.then(|| (*trace).to_owned())
         })
         .unwrap_or_else(|| chain::hex(&plane.entropy.bytes16()))
@@ -279,21 +282,32 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         RateClass::Free | RateClass::Credential => {}
     }
     let bytes = collect(body, row.body_limit).await?;
-    let claim = match (&caller, parts.headers.get("idempotency-key")) {
-        (Caller::Known(_), Some(value)) if row.method.is_mutation() => {
-            let key = Key { principal, route: route.name(), key: idempotency::parse_key(value)? };
-            match claim(app, key, request_hash(&parts.uri, &bytes)).await? {
-                Ok(claim) => Some(Arc::new(claim)),
-                Err(replayed) => return Ok(Admitted::Replay(replayed)),
+    let is_known = matches!(caller, Caller::Known(_));
+    let mut call = make_call(app, route, &mut parts, caller).await?;
+    let permitted = permit(&mut call).await;
+    let key = single(&parts.headers, "idempotency-key")?.filter(|_| is_known && row.method.is_mutation());
+    if let Some(value) = key {
+        let key = Key { principal, route: route.name(), key: idempotency::parse_key(value)? };
+        match claim(app, key, request_hash(&parts.uri, &bytes)).await? {
+            Claimed::Fresh(claim) => call.claim = Some(Arc::new(claim)),
+            // Who has lost the permission gets no old answer either; but that something is done and gone may be
+            // said again, because it says nothing else.
+            Claimed::Answered(stored) if permitted.is_ok() || stored.status == 204 => {
+                app.metrics.replayed_answers.inc();
+                return Ok(Admitted::Replay(reply::replay(stored.status, stored.reply)));
             }
+            Claimed::Answered(_) => {}
         }
-        _ => None,
-    };
-    let origin = parts
-        .extensions
-        .get::<Origin>()
-        .cloned()
-        .ok_or_else(|| Error::internal("a route outside the door"))?;
+    }
+    permitted?;
+    parts.extensions.insert(call);
+    Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))
+}
+
+async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Caller) -> ApiResult<Call> {
+    let row = route.row();
+    let origin = parts.extensions.get::<Origin>().cloned();
+    let origin = origin.ok_or_else(|| Error::internal("a route outside the door"))?;
     if let Caller::Known(known) = &caller {
         tracing::Span::current().record("actor", known.actor.id());
     }
@@ -301,17 +315,38 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         Access::Needs(permission, _) => Some(permission),
         Access::Public | Access::SignedIn | Access::Person => None,
     };
-    let facts = RouteFacts {
-        name: route.name(),
-        permission,
-        action: row.audit.or(permission.map(Permission::key)).unwrap_or(route.name()),
-    };
+    let action = row.audit.or(permission.map(Permission::key)).unwrap_or(route.name());
+    let facts = RouteFacts { name: route.name(), permission, action };
     let if_match = parse_if_match(&parts.headers)?;
     let context =
         OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
-    let call = Call { app: app.clone(), route, context, claim, path: Arc::default() };
-    parts.extensions.insert(call);
-    Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))
+    let raw = RawPathParams::from_request_parts(parts, app).await.map_err(|_| Error::not_found())?;
+    let path = raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Ok(Call { app: app.clone(), route, context, claim: None, path: Arc::new(path) })
+}
+
+/// Before the body is parsed: who may not come in learns nothing from what they brought.
+async fn permit(call: &mut Call) -> ApiResult<()> {
+    match call.route.row().access {
+        Access::Needs(permission, _) => {
+            call.context.granted = Some(call.context.permit_at(permission, call.target()?).await?);
+        }
+        Access::Person => {
+            call.context.person().await?;
+        }
+        Access::Public | Access::SignedIn => {}
+    }
+    Ok(())
+}
+
+/// A header that may stand once.
+fn single<'h>(headers: &'h HeaderMap, name: &'static str) -> ApiResult<Option<&'h HeaderValue>> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(Error::invalid("repeated_header", format!("Send the header {name} once.")).into());
+    }
+    Ok(first)
 }
 
 fn count_limited(app: &App) {
@@ -404,30 +439,33 @@ fn request_hash(uri: &axum::http::Uri, body: &[u8]) -> [u8; 32] {
     context.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes")
 }
 
-/// The right to answer for this key, or the first answer if there is one.
-async fn claim(app: &App, key: Key, hash: [u8; 32]) -> ApiResult<Result<Claim, Response>> {
+enum Claimed {
+    /// The right to answer for this key.
+    Fresh(Claim),
+    Answered(Stored),
+}
+
+async fn claim(app: &App, key: Key, hash: [u8; 32]) -> ApiResult<Claimed> {
     let claim = app.in_flight.claim(key.clone(), hash)?;
     let not_before = app.plane.now().plus_seconds(-RETENTION_SECONDS);
     let stored = app.plane.store.read().await?.find_idempotency(&key, not_before).await?;
     match stored {
-        None => Ok(Ok(claim)),
+        None => Ok(Claimed::Fresh(claim)),
         Some(stored) if stored.request_hash != hash => Err(idempotency::reused().into()),
-        Some(stored) => {
-            app.metrics.replayed_answers.inc();
-            Ok(Err(reply::replay(stored.status, stored.reply)))
-        }
+        Some(stored) => Ok(Claimed::Answered(stored)),
     }
 }
 
 /// `If-Match: "7"`: only if the version is still 7. `*` means any.
 fn parse_if_match(headers: &HeaderMap) -> ApiResult<Option<i64>> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let Some(value) = single(headers, header::IF_MATCH.as_str())? else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
     if text == "*" {
         return Ok(None);
     }
-    let version =
-        text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(|digits| digits.parse().ok());
+    let digits = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
+    // As we print it: no sign, no zero in front.
+    let version = digits.parse::<i64>().ok().filter(|version| version.to_string() == digits);
     version.map(Some).ok_or_else(|| {
         Error::invalid("invalid_if_match", "Use the ETag of the object as If-Match, as in \"7\".").into()
     })

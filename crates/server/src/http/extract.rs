@@ -6,7 +6,7 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header;
 use axum::http::request::Parts;
 use gpuaas_api::envelope::PageQuery;
@@ -90,26 +90,12 @@ pub(crate) fn page_request(query: &PageQuery, list: &str) -> ApiResult<PageReque
 impl FromRequestParts<AppState> for Call {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> ApiResult<Self> {
-        let mut call = parts
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> ApiResult<Self> {
+        let call = parts
             .extensions
             .get::<Call>()
             .cloned()
             .ok_or_else(|| Error::internal("a handler outside the door"))?;
-        let raw = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::not_found())?;
-        call.path = std::sync::Arc::new(
-            raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        );
-        // Before the body is parsed: who may not come in learns nothing from what they brought.
-        match call.route.row().access {
-            Access::Needs(permission, _) => {
-                call.context.granted = Some(call.context.permit_at(permission, call.target()?).await?);
-            }
-            Access::Person => {
-                call.context.person().await?;
-            }
-            Access::Public | Access::SignedIn => {}
-        }
         Ok(call)
     }
 }
@@ -169,7 +155,7 @@ fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     }
     let mut parser = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
-        let path = pointer(&error.path().to_string());
+        let path = pointer(error.path());
         let inner = error.into_inner();
         match inner.classify() {
             serde_json::error::Category::Data => {
@@ -179,34 +165,44 @@ fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
         }
     })?;
     parser.end().map_err(|_| Error::invalid("malformed_json", "There is something after the JSON body."))?;
+    // Derived readers also take the members as a plain list; the contract does not.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(Error::field("/", "invalid_value", "expected a JSON object").into());
+    }
     Ok(value)
 }
 
-/// The parser's words, without repeating what the caller sent.
+/// The parser's words, without repeating values the caller sent.
 fn text(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    match message.split_once(": ") {
+    let message = match message.split_once(": ") {
         Some((head, tail)) if head.starts_with("invalid type") || head.starts_with("invalid value") => {
             let expected = tail.rsplit_once("expected ").map_or("another type", |(_, expected)| expected);
             format!("expected {expected}")
         }
         _ => message,
-    }
+    };
+    harmless(&message)
 }
 
-fn pointer(path: &str) -> String {
-    if path == "." {
-        return "/".into();
-    }
-    let mut out = String::from("/");
-    for c in path.chars() {
-        match c {
-            '.' | '[' => out.push('/'),
-            ']' => {}
-            other => out.push(other),
+/// Names of unknown members come back to help whoever mistyped them, but not as anything a terminal obeys.
+fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !gpuaas_domain::text::is_deceptive(*c)).take(300).collect()
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let mut out = String::new();
+    for segment in path {
+        out.push('/');
+        match segment {
+            Segment::Seq { index } => out.push_str(&index.to_string()),
+            Segment::Map { key } => out.push_str(&harmless(key).replace('~', "~0").replace('/', "~1")),
+            Segment::Enum { variant } => out.push_str(&harmless(variant)),
+            Segment::Unknown => out.push('?'),
         }
     }
-    out.replace("//", "/")
+    if out.is_empty() { "/".into() } else { out }
 }
 
 /// `\u0000` with an odd number of backslashes before the `u`, which is how JSON spells NUL in text.

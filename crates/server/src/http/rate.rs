@@ -21,7 +21,7 @@ pub(crate) struct Buckets<K> {
     by_key: Mutex<HashMap<K, Bucket>>,
 }
 
-impl<K: Hash + Eq> Buckets<K> {
+impl<K: Hash + Eq + Clone> Buckets<K> {
     pub(crate) fn new(per_second: f64, burst: f64) -> Self {
         Self { per_second, burst, by_key: Mutex::new(HashMap::new()) }
     }
@@ -45,18 +45,26 @@ impl<K: Hash + Eq> Buckets<K> {
             return Err(too_many((1.0 - tokens) / self.per_second));
         }
         if buckets.len() >= MAX_BUCKETS {
-            // Full buckets say nothing: forget them.
+            // Full buckets say nothing: forget them. If none is full, forget half of what there is: under such a
+            // flood a few callers get a little more, and memory stays bounded.
             buckets.retain(|_, bucket| self.filled(Some(bucket), now) < self.burst);
+            if buckets.len() >= MAX_BUCKETS {
+                let mut keep = false;
+                buckets.retain(|_, _| {
+                    keep = !keep;
+                    keep
+                });
+            }
         }
         buckets.insert(key, Bucket { tokens: tokens - 1.0, at: now });
         Ok(())
     }
 
-    /// Whether a token is there, without taking it.
-    pub(crate) fn check(&self, key: &K, now: Timestamp) -> Result<(), Error> {
-        let buckets = self.by_key.lock().expect("no holder of the buckets panics");
+    /// Gives a token back that turned out not to be owed.
+    pub(crate) fn give_back(&self, key: &K, now: Timestamp) {
+        let mut buckets = self.by_key.lock().expect("no holder of the buckets panics");
         let tokens = self.filled(buckets.get(key), now);
-        if tokens < 1.0 { Err(too_many((1.0 - tokens) / self.per_second)) } else { Ok(()) }
+        buckets.insert(key.clone(), Bucket { tokens: (tokens + 1.0).min(self.burst), at: now });
     }
 }
 

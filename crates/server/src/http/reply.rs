@@ -36,10 +36,12 @@ pub(crate) struct Created<T>(pub(crate) T);
 pub(crate) struct NoContent;
 
 fn redacted(body: &impl Serialize) -> String {
-    let mut value = serde_json::to_value(body).unwrap_or(Value::Null);
-    if let Value::Object(map) = &mut value
-        && map.contains_key("secret_redacted")
-    {
+    let text = serde_json::to_string(body).unwrap_or_default();
+    if !text.contains("\"secret_redacted\"") {
+        return text;
+    }
+    let mut value: Value = serde_json::from_str(&text).unwrap_or_default();
+    if let Value::Object(map) = &mut value {
         for name in SHOWN_ONCE {
             if let Some(secret) = map.get_mut(*name) {
                 *secret = Value::Null;
@@ -50,6 +52,12 @@ fn redacted(body: &impl Serialize) -> String {
     value.to_string()
 }
 
+fn set_etag(response: &mut Response, version: i64) {
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+}
+
 fn json_response<T: Entity>(status: u16, body: &T) -> Response {
     let mut response = (
         StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
@@ -57,10 +65,8 @@ fn json_response<T: Entity>(status: u16, body: &T) -> Response {
         serde_json::to_vec(body).unwrap_or_default(),
     )
         .into_response();
-    if let Some(version) = body.version()
-        && let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\""))
-    {
-        response.headers_mut().insert(header::ETAG, tag);
+    if let Some(version) = body.version() {
+        set_etag(&mut response, version);
     }
     response
 }
@@ -157,11 +163,15 @@ impl OperationOutput for NoContent {
 /// A first answer, given again.
 pub(crate) fn replay(status: u16, body: String) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let version = serde_json::from_str::<Value>(&body).ok().and_then(|body| body.get("version")?.as_i64());
     let mut response = if body.is_empty() {
         status.into_response()
     } else {
         (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
     };
+    if let Some(version) = version {
+        set_etag(&mut response, version);
+    }
     response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     response
 }

@@ -104,11 +104,28 @@ both_databases! {
         assert_eq!((one.status, one.code()), (two.status, two.code()));
     }
 
+    /// A key for which anybody could make up signatures is no key.
     async fn odd_public_keys_are_refused(p: TestPlatform) {
+        use base64::Engine as _;
         let home = p.home("acme").await;
-        for key in ["", "AAAA", "not base64!", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="] {
+        let point = |first: u8, middle: u8, last: u8| {
+            let mut bytes = [middle; 32];
+            (bytes[0], bytes[31]) = (first, last);
+            base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
+        };
+        let mut keys: Vec<String> = ["", "AAAA", "not base64!", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="].map(str::to_owned).to_vec();
+        for sign in [0, 0x80] {
+            keys.extend([point(0, 0, sign), point(1, 0, sign)]);
+            keys.extend([0xec, 0xed, 0xee].map(|first| point(first, 0xff, 0x7f | sign)));
+        }
+        keys.push("JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_AU".into());
+        keys.push("xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA3o".into());
+        for key in keys {
             let body = json!({"name": "ci", "public_key": key});
             p.admin.call(Route::ServiceAccountCreate, &[&home.project], Some(&body)).await.expect_error(400, "validation_failed");
         }
+        let refused = json!({"name": "ci", "roles": ["app-operator", "no-such-role"]});
+        let refused = p.admin.call(Route::ServiceAccountCreate, &[&home.project], Some(&refused)).await.expect(400);
+        assert_eq!(refused.body["error"]["fields"][0]["path"], "/roles/1");
     }
 }
