@@ -44,7 +44,7 @@ const IMPURE: &[&str] = &["tokio", "sqlx", "axum", "reqwest", "hyper"];
 const CLOCK_FEATURES: &[&str] = &["clock", "now"];
 /// A second cryptography or TLS stack comes in through some crate's default feature; keep it out by name.
 const SECOND_STACK: &[&str] = &["aws-lc-sys", "openssl-sys"];
-const MAY_TEST_WITH_TESTKIT: &[&str] = &["server", "cli"];
+const MAY_TEST_WITH_TESTKIT: &[&str] = &["store", "server", "cli"];
 
 pub(crate) fn check(root: &Path) -> Result {
     let metadata = cargo_output(root, &["metadata", "--format-version", "1", "--no-deps"])?;

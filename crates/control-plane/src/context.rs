@@ -1,13 +1,14 @@
 //! One call: who makes it, for which route, in which story; and the permits and transactions it gets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
 use gpuaas_domain::identity::{ServiceAccount, User};
 use gpuaas_domain::ids::{AuditId, EventId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId};
 use gpuaas_domain::standing::Standing;
-use gpuaas_domain::{Error, Result, Timestamp};
+use gpuaas_domain::{Error, Kind, Result, Timestamp};
 use gpuaas_store::idempotency::Record;
 use gpuaas_store::{Stamp, Tx};
 
@@ -72,6 +73,8 @@ pub struct OpContext {
     pub if_match: Option<i64>,
     /// What the door already decided for this route, so that nothing of the request is looked at before.
     pub granted: Option<Permit>,
+    /// Whether a refusal of this call is in the trail already.
+    pub denial: Arc<AtomicBool>,
 }
 
 /// A change that is ready but not committed: whoever answers the caller commits it together with the answer.
@@ -242,10 +245,19 @@ impl OpContext {
         if standing.is_active() || (may_mend && known.grants.iter().any(|grant| grant.scope.covers(keeper))) {
             return Ok(permit);
         }
-        let code = if what == "tenant" { "tenant_suspended" } else { "project_suspended" };
-        let refusal =
-            Error::forbidden(code, format!("The {what} is {}; ask its admin to resume it.", standing.name()))
-                .with_param("state", standing.name());
+        let advice = match standing {
+            Standing::Suspended => "ask its admin to resume it",
+            Standing::Active | Standing::Deleting | Standing::Tombstone => {
+                "nothing can be done in it any more"
+            }
+        };
+        let sentence = format!("The {what} is {}; {advice}.", standing.name());
+        let refusal = if what == "tenant" {
+            Error::forbidden("tenant_suspended", sentence)
+        } else {
+            Error::forbidden("project_suspended", sentence)
+        };
+        let refusal = refusal.with_param("state", standing.name());
         self.record_denial(permit.scope(), object, &refusal).await?;
         Err(refusal)
     }
@@ -296,10 +308,23 @@ impl OpContext {
 
     async fn record_denial(&self, scope: Scope, object: ObjectRef, refusal: &Error) -> Result<()> {
         let known = self.known()?;
+        self.denial.store(true, Ordering::SeqCst);
         self.plane
             .store
             .record_denial(&self.stamp(), known.actor, scope, self.route.action, object, refusal)
             .await
+    }
+
+    /// Puts a refusal of a known caller into the trail, if the rule that refused did not do so itself.
+    pub async fn ensure_denial_recorded(&self, refusal: &Error) -> Result<()> {
+        if refusal.kind() != Kind::Forbidden
+            || matches!(self.caller, Caller::Anonymous)
+            || self.denial.load(Ordering::SeqCst)
+        {
+            return Ok(());
+        }
+        let scope = self.granted.as_ref().map_or(Scope::Platform, Permit::scope);
+        self.record_denial(scope, ObjectRef::new("route", self.route.name), refusal).await
     }
 
     /// Refuses to change what the caller has not seen.

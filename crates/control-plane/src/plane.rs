@@ -50,6 +50,9 @@ impl Default for Settings {
     }
 }
 
+/// How long a process may go on signing with a key that another process has retired.
+const TOKEN_KEYS_SECONDS: i64 = 10;
+
 /// The keys that sign and check machine tokens. Loaded once, again when an unknown key id turns up.
 #[derive(Default)]
 pub(crate) struct TokenKeys {
@@ -119,8 +122,13 @@ impl ControlPlane {
 
     /// The key that signs machine tokens now.
     pub(crate) async fn token_signer(&self) -> Result<(KeyId, Arc<Ed25519KeyPair>)> {
-        if let Some(signer) = self.token_keys.read().expect("no holder panics").signer.clone() {
-            return Ok(signer);
+        {
+            let keys = self.token_keys.read().expect("no holder panics");
+            let fresh =
+                keys.loaded_at.is_some_and(|at| self.now().seconds_since(at).abs() < TOKEN_KEYS_SECONDS);
+            if let Some(signer) = keys.signer.clone().filter(|_| fresh) {
+                return Ok(signer);
+            }
         }
         self.load_token_keys().await?;
         let keys = self.token_keys.read().expect("no holder panics");

@@ -24,17 +24,39 @@ pub struct Opened {
     pub custody: Arc<LocalCustody>,
 }
 
-/// Connects and looks at the schema, changing nothing.
+/// Connects and looks at the schema, changing nothing. What is made here is for the platform's own user alone.
 pub async fn connect(config: &Config) -> Result<Store> {
-    std::fs::create_dir_all(&config.data_dir).map_err(|error| {
-        Error::invalid(
-            "data_dir_unusable",
-            format!("The data folder {} cannot be made: {error}.", config.data_dir.display()),
-        )
-    })?;
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+    let unusable = |path: &std::path::Path, error: std::io::Error| {
+        Error::invalid("data_dir_unusable", format!("{} cannot be made: {error}.", path.display()))
+    };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&config.data_dir)
+        .map_err(|error| unusable(&config.data_dir, error))?;
     let url = config.database_url();
+    if let Some(path) = url.expose().strip_prefix("sqlite:").map(std::path::Path::new)
+        && !path.exists()
+    {
+        // SQLite gives its side files the mode of this one.
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        made.map_err(|error| unusable(path, error))?;
+    }
     Store::connect(&ConnectOptions { url: url.expose(), max_connections: config.database.max_connections })
         .await
+}
+
+/// A platform whose master key is gone must not get a new one: nothing it sealed would ever open again.
+async fn check_master_key(config: &Config, store: &Store) -> Result<()> {
+    let file = config.master_key_file();
+    if file.exists() || store.read().await?.find_platform().await?.is_none() {
+        return Ok(());
+    }
+    Err(Error::conflict(
+        "master_key_missing",
+        format!("This platform's master key {} is not there; bring it back from a backup.", file.display()),
+    ))
 }
 
 /// Opens the platform as configured: database, schema, master key, the platform's own row, the token key.
@@ -54,6 +76,7 @@ pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn 
         }
         SchemaState::Behind | SchemaState::Newer | SchemaState::Current => store.migrate().await?,
     }
+    check_master_key(config, &store).await?;
     let custody = Arc::new(LocalCustody::open_or_create(&config.master_key_file(), entropy.clone())?);
     let stamp = first_stamp(&*clock, &*entropy);
     let platform_id =

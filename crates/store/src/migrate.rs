@@ -49,6 +49,11 @@ fn render_one(dialect: Dialect, text: &str) -> Result<String> {
     Ok(out)
 }
 
+/// The numbers of all migrations.
+pub(crate) fn versions() -> Vec<i64> {
+    SET.iter().map(|(version, ..)| *version).collect()
+}
+
 /// Every table in the order of creation, so that parents come before children.
 pub fn table_names() -> Vec<&'static str> {
     SET.iter()
@@ -92,7 +97,7 @@ fn migrator(dialect: Dialect) -> Result<Migrator> {
 impl Store {
     /// Looks without touching anything.
     pub async fn schema_state(&self) -> Result<SchemaState> {
-        let known: Vec<i64> = SET.iter().map(|(version, ..)| *version).collect();
+        let known = versions();
         let mut session = self.read().await?;
         let present = match self.dialect() {
             Dialect::Sqlite => {

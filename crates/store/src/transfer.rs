@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::db::{Session, Stamp, Store};
 use crate::dialect::map_error;
-use crate::migrate::{columns, table_names};
+use crate::migrate::{columns, table_names, versions};
 
 const FORMAT: &str = "gpuaas-export/1";
 
@@ -37,7 +37,11 @@ pub type Fingerprints = BTreeMap<String, Fingerprint>;
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Line {
-    Format(String),
+    /// What this is, and the migrations its tables come from.
+    Format {
+        name: String,
+        schema: Vec<i64>,
+    },
     Table(String),
     Row(Map<String, Value>),
     End(Fingerprints),
@@ -113,6 +117,15 @@ fn broken(what: impl Into<String>) -> Error {
     Error::invalid("invalid_export_file", format!("The file is not a complete export: {}.", what.into()))
 }
 
+fn other_schema(schema: &[i64]) -> Error {
+    Error::conflict(
+        "export_schema_differs",
+        "The export comes from another version of the platform; import it with that version, then upgrade.",
+    )
+    .with_param("schema", schema)
+    .with_param("expected", versions())
+}
+
 fn write_line(out: &mut dyn Write, line: &Line) -> Result<()> {
     let text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
     writeln!(out, "{text}")
@@ -179,7 +192,7 @@ impl Store {
     /// Writes everything, as of one moment, to `out`.
     pub async fn export(&self, out: &mut (dyn Write + Send)) -> Result<Fingerprints> {
         let mut session = self.snapshot().await?;
-        write_line(out, &Line::Format(FORMAT.into()))?;
+        write_line(out, &Line::Format { name: FORMAT.into(), schema: versions() })?;
         let mut all = Fingerprints::new();
         for table in table_names() {
             write_line(out, &Line::Table(table.into()))?;
@@ -214,14 +227,15 @@ impl Store {
             if end.is_some() {
                 return Err(broken("there is something after its end"));
             }
-            if number == 0 && !matches!(line, Line::Format(_)) {
+            if number == 0 && !matches!(line, Line::Format { .. }) {
                 return Err(broken("its first line does not say what it is"));
             }
             match line {
-                Line::Format(format) if number == 0 && format == FORMAT => {}
-                Line::Format(format) => {
-                    return Err(broken(format!("its format is {format:?}, not {FORMAT:?}")));
+                Line::Format { name, .. } if number > 0 || name != FORMAT => {
+                    return Err(broken(format!("its format is {name:?}, not {FORMAT:?}")));
                 }
+                Line::Format { schema, .. } if schema != versions() => return Err(other_schema(&schema)),
+                Line::Format { .. } => {}
                 Line::Table(name) => {
                     table = table_names().into_iter().find(|known| *known == name);
                     if table.is_none() {

@@ -91,6 +91,7 @@ pub async fn update(
 ) -> Result<Prepared<User>> {
     let permit = ctx.permit_platform(Permission::UserManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
+    check_not_stronger(&mut tx, &permit, id).await?;
     let wanted = User {
         email: email.map_or_else(|| before.email.clone(), String::from),
         display_name: name.map_or_else(|| before.display_name.clone(), String::from),
@@ -112,8 +113,12 @@ pub async fn reset_password(ctx: &OpContext, id: UserId) -> Result<Prepared<With
     let password = ctx.plane.make_password();
     let hash = ctx.plane.hash_password(&password).await?;
     let (mut tx, user) = load(ctx, &permit, id).await?;
+    check_not_stronger(&mut tx, &permit, id).await?;
     tx.set_password_hash(id, Some(&hash)).await?;
+    // A reset is how a stolen account is taken back: nothing made with the old password stays.
     tx.delete_sessions_besides(id, None).await?;
+    tx.delete_personal_tokens_of(id).await?;
+    tx.delete_login_links_of(id).await?;
     let change =
         Change::new(ctx.route.action, ObjectRef::new("user", id)).event(EventType::UserUpdated, view(&user));
     Ok(Prepared::new(tx, change, WithPassword { user, made_password: Some(password) }))
@@ -127,6 +132,7 @@ pub async fn move_to(
 ) -> Result<Prepared<User>> {
     let permit = ctx.permit_platform(Permission::UserManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
+    check_not_stronger(&mut tx, &permit, id).await?;
     let state = before.state.after(step)?;
     if !state.is_active() {
         keep_an_admin(&mut tx, id).await?;
@@ -141,6 +147,7 @@ pub async fn move_to(
 pub async fn delete(ctx: &OpContext, id: UserId, reason: Option<String>) -> Result<Prepared<()>> {
     let permit = ctx.permit_platform(Permission::UserManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
+    check_not_stronger(&mut tx, &permit, id).await?;
     let state = before.state.after(Move::Delete)?;
     keep_an_admin(&mut tx, id).await?;
     tx.delete_sessions_besides(id, None).await?;
@@ -167,6 +174,12 @@ pub(crate) async fn keep_an_admin(tx: &mut Tx, leaving: UserId) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Whoever can take an account over has what it has: so nobody touches an account that holds more than they do.
+async fn check_not_stronger(tx: &mut Tx, permit: &Permit, id: UserId) -> Result<()> {
+    let held = tx.list_grants(id.uuid()).await?.into_iter().flat_map(|grant| grant.permissions).collect();
+    permit.check_may_grant(&held)
 }
 
 async fn load(ctx: &OpContext, permit: &Permit, id: UserId) -> Result<(Tx, User)> {

@@ -65,6 +65,7 @@ pub enum TlsMode {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
+    /// Plain HTTP on loopback, certificate files, or the platform's own CA.
     pub mode: TlsMode,
     /// PEM file with the certificate chain (mode `files`).
     pub certificate_file: PathBuf,
@@ -280,6 +281,12 @@ impl Config {
                 "invalid_url",
                 "Use scheme, host and port only, as in https://gpu.example.org.",
             ));
+        }
+        let url = self.database.url.expose();
+        if !url.is_empty()
+            && !["sqlite:", "postgres://", "postgresql://"].iter().any(|start| url.starts_with(start))
+        {
+            wrong.push(FieldError::new("/database/url", "invalid_url", "Use sqlite:PATH or postgres://…."));
         }
         if wrong.is_empty() { Ok(()) } else { Err(Error::fields(wrong)) }
     }

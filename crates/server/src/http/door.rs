@@ -219,29 +219,47 @@ pub(super) async fn no_method() -> ApiError {
     Error::new(Kind::NoSuchMethod, "method_not_allowed", "This path has no such method.").into()
 }
 
-/// In front of one route.
+/// In front of one route. What does not stream has a time limit, the reading of its body included.
 pub(super) async fn enter(
     State((app, route)): State<(AppState, Route)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match admit(&app, route, request).await {
-        Ok(Admitted::Replay(response)) => response,
-        Ok(Admitted::Go(request)) if route.row().streaming => next.run(request).await,
-        Ok(Admitted::Go(request)) => match tokio::time::timeout(app.request_timeout, next.run(request)).await
-        {
-            Ok(response) => response,
-            Err(_) => ApiError(Error::new(
+    let work = pass(&app, route, request, next);
+    let mut response = if route.row().streaming {
+        work.await
+    } else {
+        tokio::time::timeout(app.request_timeout, work).await.unwrap_or_else(|_| {
+            let error = Error::new(
                 Kind::Unavailable,
                 "request_timeout",
                 "This took too long and was given up; try again.",
-            ))
-            .into_response(),
-        },
-        Err(error) => error.into_response(),
+            );
+            ApiError(error).into_response()
+        })
     };
     response.extensions_mut().insert(Reached(route));
     response
+}
+
+async fn pass(app: &AppState, route: Route, request: Request, next: Next) -> Response {
+    match admit(app, route, request).await {
+        Ok(Admitted::Replay(response)) => response,
+        Ok(Admitted::Go(request)) => {
+            let context = request.extensions().get::<Call>().map(|call| call.context.clone());
+            let response = next.run(request).await;
+            // Whatever rule refused a caller we know, the refusal is in the trail.
+            match (response.extensions().get::<Carried>().cloned(), context) {
+                (Some(Carried(error)), Some(context)) => match context.ensure_denial_recorded(&error.0).await
+                {
+                    Ok(()) => response,
+                    Err(error) => ApiError(error).into_response(),
+                },
+                _ => response,
+            }
+        }
+        Err(error) => error.into_response(),
+    }
 }
 
 enum Admitted {
@@ -318,8 +336,15 @@ async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Call
     let action = row.audit.or(permission.map(Permission::key)).unwrap_or(route.name());
     let facts = RouteFacts { name: route.name(), permission, action };
     let if_match = parse_if_match(&parts.headers)?;
-    let context =
-        OpContext { plane: app.plane.clone(), caller, origin, route: facts, if_match, granted: None };
+    let context = OpContext {
+        plane: app.plane.clone(),
+        caller,
+        origin,
+        route: facts,
+        if_match,
+        granted: None,
+        denial: Arc::default(),
+    };
     let raw = RawPathParams::from_request_parts(parts, app).await.map_err(|_| Error::not_found())?;
     let path = raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     Ok(Call { app: app.clone(), route, context, claim: None, path: Arc::new(path) })

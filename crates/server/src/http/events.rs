@@ -114,8 +114,12 @@ impl Follower {
                 return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into());
             }
         };
-        let context =
-            OpContext { caller: Caller::Known(Box::new(known)), granted: None, ..self.call.context.clone() };
+        let context = OpContext {
+            caller: Caller::Known(Box::new(known)),
+            granted: None,
+            denial: std::sync::Arc::default(),
+            ..self.call.context.clone()
+        };
         observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
         Ok(())
     }

@@ -687,7 +687,7 @@ both_databases! {
         }
         let address = scene.anonymous.url().trim_start_matches("http://").to_owned();
         for raw in ["authorization: Bearer a\0b", "authorization: Bearer a\x01b", "cookie: a\0b"] {
-            let status = raw_status(&address, &format!("GET /api/v1/auth/whoami HTTP/1.1\r\nhost: {address}\r\n{raw}\r\nconnection: close\r\n\r\n").as_bytes()).await;
+            let status = raw_status(&address, format!("GET /api/v1/auth/whoami HTTP/1.1\r\nhost: {address}\r\n{raw}\r\nconnection: close\r\n\r\n").as_bytes()).await;
             assert!(matches!(status, 400 | 401), "{raw:?}: {status}");
         }
     }
@@ -941,7 +941,7 @@ async fn rotate(p: &TestPlatform, home: &Home, account: &str, mut body: Value) -
         .call(Route::ServiceAccountRotateKey, &[&home.project, account], Some(&body))
         .await
         .expect(200);
-    new.key_id = answer.body["key"]["id"].as_str().expect("a key").to_owned();
+    answer.body["key"]["id"].as_str().expect("a key").clone_into(&mut new.key_id);
     new
 }
 

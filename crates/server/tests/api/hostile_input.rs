@@ -88,6 +88,8 @@ async fn count(caller: &Caller, path: &str) -> usize {
 fn malformed() -> Vec<Vec<u8>> {
     let texts = [
         "",
+        "[\"aa\"]",
+        "[]",
         " ",
         "{",
         "}",

@@ -30,6 +30,21 @@ async fn tokens_called(p: &TestPlatform, name: &str) -> usize {
 }
 
 both_databases! {
+    /// Who has lost the permission gets no old answer either.
+    async fn an_old_answer_is_not_given_to_the_unpermitted(p: TestPlatform) {
+        let home = p.home("acme").await;
+        let (member, id) = p.person("olga").await;
+        let body = json!({"role": "project-admin", "user_id": id});
+        let binding = p.admin.call(Route::ProjectBindingCreate, &[&home.project], Some(&body)).await.expect(201).id();
+        let rename = json!({"display_name": "Ours"});
+        let caller = keyed(&member, "rename-1");
+        let first = caller.call(Route::ProjectUpdate, &[&home.project], Some(&rename)).await.expect(200);
+        let again = caller.call(Route::ProjectUpdate, &[&home.project], Some(&rename)).await.expect(200);
+        assert_eq!((&first.text, first.header("etag")), (&again.text, again.header("etag")), "byte by byte the same");
+        p.admin.call(Route::ProjectBindingDelete, &[&home.project, &binding], None).await.expect(204);
+        caller.call(Route::ProjectUpdate, &[&home.project], Some(&rename)).await.expect_error(404, "not_found");
+    }
+
     /// A09: the same key and body give the first answer again: one object, one row in the trail, one event.
     async fn a_repeated_request_gets_the_first_answer(p: TestPlatform) {
         let caller = keyed(&p.admin, "key-1");

@@ -168,4 +168,41 @@ both_databases! {
         p.clock.advance_seconds(15 * 60 + 1);
         p.anonymous().get(&format!("/auth/link?code={}", late.expose())).await.expect_error(401, "invalid_link");
     }
+
+    /// A10: whoever looks after accounts cannot take over one that holds more than they do.
+    async fn a_helpdesk_cannot_take_over_an_admin(p: TestPlatform) {
+        let role = json!({"slug": "helpdesk", "permissions": ["users.read", "users.manage"]});
+        p.admin.call(Route::RoleCreate, &[], Some(&role)).await.expect(201);
+        let (helpdesk, _) = p.member("hans", "helpdesk", Place::Platform).await;
+        let admin = p.admin.call(Route::Whoami, &[], None).await.expect(200).id();
+        p.member("second", "platform-admin", Place::Platform).await;
+        for route in [Route::UserResetPassword, Route::UserSuspend, Route::UserDelete] {
+            helpdesk.call(route, &[&admin], None).await.expect_error(403, "cannot_grant_more_than_own");
+        }
+        let email = json!({"email": "mine@example.org"});
+        helpdesk.call(Route::UserUpdate, &[&admin], Some(&email)).await.expect_error(403, "cannot_grant_more_than_own");
+        p.settle().await;
+        let denied = p.admin.get("/api/v1/audit?action=users.reset_password").await.expect(200);
+        assert_eq!(denied.body["items"][0]["outcome"], "denied");
+        assert_eq!(denied.body["items"][0]["reason"], "cannot_grant_more_than_own");
+        // Of somebody weaker they can, and a reset ends everything made with the old password.
+        let (ada, id) = p.person("ada").await;
+        ada.call(Route::Whoami, &[], None).await.expect(200);
+        helpdesk.call(Route::UserResetPassword, &[&id], None).await.expect(200);
+        ada.call(Route::Whoami, &[], None).await.expect_error(401, "invalid_token");
+    }
+}
+
+/// Many guesses at once are no way around the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_guesses_count_one_by_one() {
+    let p = TestPlatform::start_with(gpuaas_testkit::Database::Sqlite, "wrong_passwords = 3").await;
+    let guess = json!({"email": "admin@example.org", "password": "wrong password"});
+    let tries = (0..30).map(|_| {
+        let (caller, guess) = (p.anonymous(), guess.clone());
+        async move { caller.call(Route::Login, &[], Some(&guess)).await.status }
+    });
+    let statuses = futures_util::future::join_all(tries).await;
+    assert!(statuses.iter().filter(|status| **status == 401).count() <= 3, "{statuses:?}");
+    assert!(statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
 }

@@ -1,5 +1,6 @@
 //! Machine callers from creation to deletion.
 
+use base64::Engine as _;
 use gpuaas_api::Route;
 use gpuaas_testkit::{KeyPair, Place, TestPlatform, both_databases};
 use serde_json::json;
@@ -12,7 +13,6 @@ both_databases! {
         let made = p.admin.call(Route::ServiceAccountCreate, &[&home.project], Some(&body)).await.expect(201);
         let pem = made.body["private_key_pem"].as_str().unwrap();
         assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----"));
-        use base64::Engine as _;
         let der: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
         let der = base64::engine::general_purpose::STANDARD.decode(der).unwrap();
         let pair = ring::signature::Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).unwrap();
@@ -106,7 +106,6 @@ both_databases! {
 
     /// A key for which anybody could make up signatures is no key.
     async fn odd_public_keys_are_refused(p: TestPlatform) {
-        use base64::Engine as _;
         let home = p.home("acme").await;
         let point = |first: u8, middle: u8, last: u8| {
             let mut bytes = [middle; 32];

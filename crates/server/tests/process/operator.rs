@@ -193,3 +193,41 @@ async fn the_log_is_json_with_a_story_and_without_secrets() {
         assert!(!log.contains(secret), "a secret is in the log");
     }
 }
+
+/// A platform whose master key is gone is not given a new one, and what is there is for its owner alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_master_key_is_not_replaced() {
+    let database = TestDatabase::create(Database::Sqlite).await;
+    let data = database.folder().join("data");
+    let server = ServerProcess::prepare(&data, None);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data), 0o700);
+    for file in ["gpuaas.db", "master-key.json"] {
+        assert_eq!(mode(&data.join(file)), 0o600, "{file}");
+    }
+    let key = data.join("master-key.json");
+    std::fs::rename(&key, data.join("elsewhere")).unwrap();
+    let said = fail(&server.run(&["serve"]));
+    assert!(said.contains("master_key_missing"), "{said}");
+    assert!(!key.exists());
+}
+
+/// N09: a body that trickles in is given up in time, whoever sends it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stalled_body_is_given_up() {
+    use std::io::{Read as _, Write as _};
+    let database = TestDatabase::create(Database::Sqlite).await;
+    let mut server = ServerProcess::prepare(&database.folder().join("data"), None)
+        .with("GPUAAS__HTTP__REQUEST_TIMEOUT_SECONDS", "1");
+    server.serve();
+    let address = server.url().replace("http://", "");
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+    let head = format!(
+        "POST /api/v1/auth/login HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 503");
+}
