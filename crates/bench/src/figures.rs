@@ -45,6 +45,24 @@ pub(crate) struct Report {
     notes: Vec<String>,
 }
 
+impl Figure {
+    fn shown(&self) -> String {
+        let value = format!("{} {}", grouped(self.value), self.unit);
+        match interval(&self.samples) {
+            Some((low, high)) if self.goal.is_some() => {
+                format!("{value} ({} to {})", grouped(low), grouped(high))
+            }
+            _ => value,
+        }
+    }
+
+    /// Whether the goal lies where the median may well be: then this run does not say whether it is met.
+    fn is_unsettled(&self) -> bool {
+        let met = |value: f64| self.goal.is_none_or(|goal| goal.is_met(value));
+        interval(&self.samples).is_some_and(|(low, high)| met(low) != met(high))
+    }
+}
+
 impl Report {
     pub(crate) fn begin(seconds: u32) -> Self {
         Self {
@@ -58,6 +76,19 @@ impl Report {
 
     pub(crate) fn end(&mut self) {
         self.load_after = load_average();
+        let unsettled: Vec<_> = self
+            .figures
+            .iter()
+            .filter(|figure| figure.is_unsettled())
+            .map(|figure| figure.name.as_str())
+            .collect();
+        if !unsettled.is_empty() {
+            let text = format!(
+                "Not settled, the goal is inside the 95 % interval: {}. Run longer or on a quiet machine.",
+                unsettled.join("; ")
+            );
+            self.notes.push(text);
+        }
     }
 
     /// A figure is the median of its samples.
@@ -88,7 +119,8 @@ impl Report {
     fn conditions(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
         format!(
-            "{cores} cores, load average {} before and {} after (1, 5, 15 minutes), {} s per figure, medians",
+            "{cores} cores, load average {} before and {} after (1, 5, 15 minutes), {} s per figure; medians, in \
+             parentheses their 95 % interval",
             self.load_before, self.load_after, self.seconds
         )
     }
@@ -99,12 +131,7 @@ impl Report {
             .iter()
             .map(|figure| {
                 let goal = figure.goal.map_or_else(|| "-".to_owned(), |goal| goal.text(figure.unit));
-                [
-                    figure.name.clone(),
-                    format!("{} {}", grouped(figure.value), figure.unit),
-                    goal,
-                    verdict(figure).to_owned(),
-                ]
+                [figure.name.clone(), figure.shown(), goal, verdict(figure).to_owned()]
             })
             .collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -132,6 +159,7 @@ impl Report {
                     "unit": figure.unit,
                     "goal": figure.goal.map(|goal| goal.text(figure.unit)),
                     "met": figure.goal.map(|goal| goal.is_met(figure.value)),
+                    "interval_95": interval(&figure.samples).map(|(low, high)| [low, high]),
                     "samples": figure.samples,
                 })
             })
@@ -161,6 +189,24 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
         n if n % 2 == 1 => sorted[n / 2],
         n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
     }
+}
+
+/// Where the true median lies with 95 % certainty, from the ranks of the samples; none if they are too few.
+fn interval(samples: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = float(sorted.len() as u64);
+    let below = (count / 2.0 - 0.98 * count.sqrt()).floor();
+    if below < 1.0 {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rank between 1 and the number of samples"
+    )]
+    let rank = below as usize;
+    Some((sorted[rank - 1], sorted[sorted.len() - rank]))
 }
 
 /// Three digits that matter, thousands apart.
@@ -210,5 +256,20 @@ mod tests {
         assert_eq!(lines[1], "list  4 000 /s  ≥ 5 900 /s (why)  MISS");
         assert_eq!(report.missed(), 1);
         assert_eq!(report.json()["figures"][0]["met"], true);
+    }
+
+    #[test]
+    fn a_goal_inside_the_interval_is_not_settled() {
+        let samples: Vec<f64> = (0..100).map(|n| 0.5 + f64::from(n) / 100.0).collect();
+        let figure = |bound| Figure {
+            name: "ratio".to_owned(),
+            value: median(&samples),
+            unit: "×",
+            goal: Some(Goal::AtLeast(bound, "")),
+            samples: samples.clone(),
+        };
+        assert!(figure(0.95).is_unsettled());
+        assert!(!figure(0.8).is_unsettled());
+        assert_eq!(interval(&[1.0, 2.0, 3.0]), None);
     }
 }

@@ -24,7 +24,7 @@ use figures::Report;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T = ()> = std::result::Result<T, Error>;
 
-/// Rounds per figure. Odd, so that the median is a round that happened.
+/// Rounds per figure; writes that compete have more and shorter ones. Odd, so that the median is a round that happened.
 const ROUNDS: u32 = 11;
 
 /// Measures the platform and prints `name value goal`.
@@ -99,7 +99,7 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     for server in databases::servers(arguments.postgres.as_deref()) {
         if wanted(Part::Write) {
-            writing::measure(server, round, arguments.explain, &mut report).await?;
+            writing::measure(server, arguments.seconds, arguments.explain, &mut report).await?;
         }
         if wanted(Part::Sequence) {
             sequencing::measure(server, round, &mut report).await?;

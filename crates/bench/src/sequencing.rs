@@ -37,7 +37,7 @@ async fn run(
         ControlPlane::new(store, custody, Arc::new(SystemClock), entropy, Settings::default(), Uuid::nil());
     number(&plane, 0, CALIBRATION).await?;
     let rate = number(&plane, CALIBRATION, CALIBRATION).await?;
-    let writes = writing::whole(rate * round.as_secs_f64() / 2.0);
+    let writes = writing::whole(rate * round.as_secs_f64() / 2.0).max(100);
     let mut rates = Vec::new();
     for turn in 0..u64::from(ROUNDS) {
         rates.push(number(&plane, 2 * CALIBRATION + turn * writes, writes).await?);

@@ -14,12 +14,13 @@ use crate::databases::{self, Databases, Server};
 use crate::drafts::{self, Draft, Rows};
 use crate::figures::{Goal, Report, float};
 use crate::plain::{Key, Pool};
-use crate::{ROUNDS, Result, progress};
+use crate::{Result, progress};
 
 const WRITERS: [u64; 2] = [1, 8];
 const WARM_UP: u64 = 80;
 const CALIBRATION: u64 = 400;
-const MAX_PER_ROUND: u64 = 20_000;
+/// Rounds are short, so that a ratio compares moments in which the machine and its disk were equally busy.
+const ROUND: Duration = Duration::from_millis(80);
 
 #[derive(Clone)]
 enum Way {
@@ -100,14 +101,9 @@ pub(crate) async fn fill(store: &Store, first: u64, count: u64) -> Result {
     Ok(())
 }
 
-pub(crate) async fn measure(
-    server: Server<'_>,
-    round: Duration,
-    explain: bool,
-    report: &mut Report,
-) -> Result {
+pub(crate) async fn measure(server: Server<'_>, seconds: u32, explain: bool, report: &mut Report) -> Result {
     let mut databases = Databases::new(server)?;
-    let outcome = compete(server, &mut databases, round, explain, report).await;
+    let outcome = compete(server, &mut databases, seconds, explain, report).await;
     databases.remove().await?;
     outcome
 }
@@ -115,17 +111,18 @@ pub(crate) async fn measure(
 async fn compete(
     server: Server<'_>,
     databases: &mut Databases<'_>,
-    round: Duration,
+    seconds: u32,
     explain: bool,
     report: &mut Report,
 ) -> Result {
     let contenders = open_contenders(server, databases, explain).await?;
     let permit = Arc::new(drafts::permit()?);
+    let rounds = usize::try_from(Duration::from_secs(seconds.into()).as_millis() / ROUND.as_millis())?;
     let mut next = 0;
     for writers in WRITERS {
         progress(&format!("guarded against plain writes, {}, {writers} writer(s)", server.name()));
-        let count = calibrate(&contenders, &permit, writers, round, &mut next).await?;
-        let rates = run_rounds(&contenders, &permit, writers, count, &mut next).await?;
+        let count = calibrate(&contenders, &permit, writers, &mut next).await?;
+        let rates = run_rounds(&contenders, &permit, writers, (rounds, count), &mut next).await?;
         add_figures(server, &contenders, &rates, writers, report);
     }
     for contender in &contenders {
@@ -171,12 +168,11 @@ async fn open_contenders(
     Ok(contenders)
 }
 
-/// How many writes the slowest contender manages in a round.
+/// How many writes the slowest contender manages in a round; the same for every writer.
 async fn calibrate(
     contenders: &[Contender],
     permit: &Arc<Permit>,
     writers: u64,
-    round: Duration,
     next: &mut u64,
 ) -> Result<u64> {
     let mut slowest = Duration::ZERO;
@@ -187,7 +183,8 @@ async fn calibrate(
         }
         *next += count;
     }
-    Ok(whole(float(CALIBRATION) * round.as_secs_f64() / slowest.as_secs_f64()))
+    let each = float(CALIBRATION / writers) * ROUND.as_secs_f64() / slowest.as_secs_f64();
+    Ok(writers * whole(each).max(4))
 }
 
 #[expect(
@@ -196,7 +193,7 @@ async fn calibrate(
     reason = "a positive number, clamped to a small range"
 )]
 pub(crate) fn whole(number: f64) -> u64 {
-    number.clamp(100.0, float(MAX_PER_ROUND)) as u64
+    number.clamp(0.0, 20_000.0) as u64
 }
 
 /// Writes per second of every contender in every round.
@@ -204,14 +201,16 @@ async fn run_rounds(
     contenders: &[Contender],
     permit: &Arc<Permit>,
     writers: u64,
-    count: u64,
+    (rounds, count): (usize, u64),
     next: &mut u64,
 ) -> Result<Vec<Vec<f64>>> {
     let mut rates = vec![Vec::new(); contenders.len()];
-    for round in 0..ROUNDS as usize {
-        // Each round begins with another contender, so that none always goes first.
+    for round in 0..rounds {
+        // Each round begins with another contender and every other one goes backwards: none always goes first, and
+        // none always pays for what the same one has left to the disk.
         for turn in 0..contenders.len() {
-            let index = (round + turn) % contenders.len();
+            let forward = (round / 2 + turn) % contenders.len();
+            let index = if round % 2 == 0 { forward } else { contenders.len() - 1 - forward };
             let took = write(&contenders[index].way, permit, writers, *next, count).await?;
             rates[index].push(float(count) / took.as_secs_f64());
         }
