@@ -34,6 +34,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("cli", Sees::Only(&["api", "domain", "oci"])),
     ("server", Sees::Product),
     ("testkit", Sees::All),
+    ("bench", Sees::All),
     ("xtask", Sees::All),
 ];
 
@@ -112,7 +113,7 @@ fn allowed(from: &str, sees: &Sees, to: &str, for_tests: bool) -> bool {
     }
     match sees {
         Sees::All => true,
-        Sees::Product => !["testkit", "xtask", "cli", "node-agent"].contains(&to),
+        Sees::Product => !["testkit", "bench", "xtask", "cli", "node-agent"].contains(&to),
         Sees::Only(list) => list.contains(&to),
     }
 }

@@ -1,16 +1,51 @@
 //! What people prove themselves with: sessions, personal tokens, one-time links. Only hashes are stored.
 
 use chrono::{DateTime, Utc};
-use gpuaas_domain::identity::PersonalToken;
+use gpuaas_domain::identity::{PersonalToken, User};
 use gpuaas_domain::ids::{LinkId, PersonalTokenId, SessionId, UserId};
 use gpuaas_domain::page::{Page, PageRequest};
-use gpuaas_domain::{Result, Timestamp};
+use gpuaas_domain::{Error, Result, Timestamp};
 use uuid::Uuid;
 
-use crate::tenants::after_id;
+use crate::tenants::{after_id, parse_standing};
 use crate::{Session, Tx};
 
-/// A stored credential: whose it is, the hash of its secret, and when it ends.
+/// A credential with the account it belongs to, read together because every request needs both.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub secret_hash: Vec<u8>,
+    pub expires_at: Timestamp,
+    pub user: User,
+}
+
+row! {
+    struct HolderRow {
+        secret_hash: Vec<u8>, expires_at: DateTime<Utc>, id: Uuid, email: Option<String>, display_name: String,
+        state: String, version: i64, created_at: DateTime<Utc>, updated_at: DateTime<Utc>,
+    }
+}
+
+impl TryFrom<HolderRow> for Holder {
+    type Error = Error;
+
+    fn try_from(row: HolderRow) -> Result<Self> {
+        Ok(Self {
+            secret_hash: row.secret_hash,
+            expires_at: Timestamp::new(row.expires_at),
+            user: User {
+                id: UserId::new(row.id),
+                email: row.email.unwrap_or_default(),
+                display_name: row.display_name,
+                state: parse_standing(&row.state)?,
+                version: row.version,
+                created_at: Timestamp::new(row.created_at),
+                updated_at: Timestamp::new(row.updated_at),
+            },
+        })
+    }
+}
+
+/// A one-time link: whose it is, the hash of its secret, and when it ends.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub user_id: UserId,
@@ -47,24 +82,26 @@ impl From<TokenRow> for PersonalToken {
 }
 
 impl Session {
-    pub async fn find_session(&mut self, id: SessionId) -> Result<Option<Stored>> {
+    pub async fn find_session(&mut self, id: SessionId) -> Result<Option<Holder>> {
         let row = fetch_optional!(
             self,
-            StoredRow,
-            "SELECT user_id, secret_hash, expires_at FROM sessions WHERE id = $1",
+            HolderRow,
+            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at \
+             FROM sessions c JOIN users u ON u.id = c.user_id WHERE c.id = $1",
             id.uuid()
         )?;
-        Ok(row.map(Stored::from))
+        row.map(Holder::try_from).transpose()
     }
 
-    pub async fn find_personal_token(&mut self, id: PersonalTokenId) -> Result<Option<Stored>> {
+    pub async fn find_personal_token(&mut self, id: PersonalTokenId) -> Result<Option<Holder>> {
         let row = fetch_optional!(
             self,
-            StoredRow,
-            "SELECT user_id, secret_hash, expires_at FROM personal_tokens WHERE id = $1",
+            HolderRow,
+            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at \
+             FROM personal_tokens c JOIN users u ON u.id = c.user_id WHERE c.id = $1",
             id.uuid()
         )?;
-        Ok(row.map(Stored::from))
+        row.map(Holder::try_from).transpose()
     }
 
     pub async fn find_login_link(&mut self, id: LinkId) -> Result<Option<Stored>> {

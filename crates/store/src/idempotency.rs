@@ -5,7 +5,6 @@
 use gpuaas_domain::{Error, Result, Timestamp};
 
 use crate::Session;
-use crate::dialect::{is_unique_violation, map_error};
 
 /// Whose key it is: keys of different callers or routes never meet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,30 +54,24 @@ impl Session {
     }
 
     pub(crate) async fn insert_idempotency(&mut self, record: Record, at: Timestamp) -> Result<()> {
-        // An expired record that was not swept yet gives way.
+        // An expired record that was not swept yet gives way; a live one does not.
         let expired = at.plus_seconds(-RETENTION_SECONDS);
-        execute!(
-            self,
-            "DELETE FROM idempotency WHERE principal = $1 AND route = $2 AND idempotency_key = $3 AND created_at <= $4",
-            record.key.principal.as_str(),
-            record.key.route,
-            record.key.key.as_str(),
-            expired.to_datetime()
-        )?;
-        execute_raw!(
+        let written = execute!(
             self,
             "INSERT INTO idempotency (principal, route, idempotency_key, request_hash, status, reply, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (principal, route, idempotency_key) DO UPDATE SET \
+             request_hash = excluded.request_hash, status = excluded.status, reply = excluded.reply, \
+             created_at = excluded.created_at WHERE idempotency.created_at <= $8",
             record.key.principal.as_str(),
             record.key.route,
             record.key.key.as_str(),
             record.request_hash.as_slice(),
             i64::from(record.status),
             record.reply.as_str(),
-            at.to_datetime()
-        )
-        .map_err(|error| if is_unique_violation(&error) { in_progress() } else { map_error(error) })?;
-        Ok(())
+            at.to_datetime(),
+            expired.to_datetime()
+        )?;
+        if written == 1 { Ok(()) } else { Err(in_progress()) }
     }
 }
 

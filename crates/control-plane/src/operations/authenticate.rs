@@ -11,7 +11,7 @@ use gpuaas_domain::machine_token::{self, AccessClaims, CLOCK_SKEW_SECONDS, MAX_T
 use gpuaas_domain::standing::Standing;
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_store::Session;
-use gpuaas_store::credentials::Stored;
+use gpuaas_store::credentials::Holder;
 
 use crate::context::{Credential, Known};
 use crate::plane::ControlPlane;
@@ -42,8 +42,8 @@ pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
         Some(token) if token.kind == OpaqueKind::PersonalToken => {
             let id = PersonalTokenId::new(token.id);
             let mut session = plane.store.read().await?;
-            let stored = session.find_personal_token(id).await?;
-            person(plane, &mut session, &token, stored, Credential::PersonalToken(id)).await
+            let holder = session.find_personal_token(id).await?;
+            person(plane, &mut session, &token, holder, Credential::PersonalToken(id)).await
         }
         Some(_) => Err(invalid_token("an opaque token of another kind was used as bearer")),
         None => Err(invalid_token("not a token of ours")),
@@ -57,29 +57,29 @@ pub async fn session_cookie(plane: &ControlPlane, value: &str) -> Result<Known> 
         .ok_or_else(|| invalid_token("not a session"))?;
     let id = SessionId::new(token.id);
     let mut session = plane.store.read().await?;
-    let stored = session.find_session(id).await?;
-    person(plane, &mut session, &token, stored, Credential::Session(id)).await
+    let holder = session.find_session(id).await?;
+    person(plane, &mut session, &token, holder, Credential::Session(id)).await
 }
 
 async fn person(
     plane: &ControlPlane,
     session: &mut Session,
     token: &OpaqueToken,
-    stored: Option<Stored>,
+    holder: Option<Holder>,
     credential: Credential,
 ) -> Result<Known> {
-    let stored =
-        stored.filter(|stored| token.fits(&stored.secret_hash)).ok_or_else(|| invalid_token("unknown"))?;
-    if plane.now() >= stored.expires_at {
+    let holder =
+        holder.filter(|holder| token.fits(&holder.secret_hash)).ok_or_else(|| invalid_token("unknown"))?;
+    if plane.now() >= holder.expires_at {
         return Err(invalid_token("expired"));
     }
-    let user = session.find_user(stored.user_id).await?.ok_or_else(|| invalid_token("its user is gone"))?;
-    if user.state != Standing::Active {
+    if holder.user.state != Standing::Active {
         return Err(account_disabled());
     }
-    let grants = session.list_grants(user.id.uuid()).await?;
-    let actor = Actor::User(user.id);
-    Ok(Known { actor, grants, credential, expires_at: stored.expires_at, user: Some(user), account: None })
+    let grants = session.list_grants(holder.user.id.uuid()).await?;
+    let actor = Actor::User(holder.user.id);
+    let (expires_at, user) = (holder.expires_at, Some(holder.user));
+    Ok(Known { actor, grants, credential, expires_at, user, account: None })
 }
 
 async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
