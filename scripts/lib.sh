@@ -124,3 +124,49 @@ free_port_from() {
   done
   return 1
 }
+
+# --- a PostgreSQL of one run's own ----------------------------------------------------------------------------------
+# Callers set `work` (a temporary folder that others may pass through, mode 711) and call stop_database when they end.
+# Words go to standard error: ./bench keeps standard output for figures.
+
+database=''
+postgres=''
+
+as_database_user() { # initdb and postgres refuse root
+  if ((EUID == 0)); then
+    (cd / && exec runuser -u postgres -- "$@")
+  else
+    "$@"
+  fi
+}
+
+# Starts it and exports GPUAAS_TEST_POSTGRES.
+start_database() {
+  local password port attempt
+  postgres=$(postgres_bin) || { say "PostgreSQL is missing: apt-get install -y postgresql" >&2; return 1; }
+  database=$work/postgres
+  password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  mkdir "$database" || return 1
+  (umask 077 && printf '%s\n' "$password" >"$database/password")
+  if ((EUID == 0)); then
+    chown -R postgres "$database"
+  fi
+  as_database_user "$postgres/initdb" --pgdata "$database/data" --username postgres --pwfile "$database/password" \
+    --auth scram-sha-256 --encoding UTF8 --locale C.UTF-8 >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; return 1; }
+  for attempt in 1 2 3 4 5; do
+    port=$(free_port_from $((20000 + (RANDOM % 20000)))) || return 1
+    if as_database_user "$postgres/pg_ctl" --pgdata "$database/data" --log "$database/log" --wait --timeout 60 --silent \
+      -o "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$database -c max_connections=300" start >&2; then
+      export GPUAAS_TEST_POSTGRES=postgres://postgres:$password@127.0.0.1:$port/postgres
+      return 0
+    fi
+    say "PostgreSQL did not start on port $port (attempt $attempt)" >&2
+  done
+  as_database_user cat "$database/log" >&2
+  return 1
+}
+
+stop_database() {
+  [[ -n $postgres && -f $database/data/postmaster.pid ]] || return 0
+  as_database_user "$postgres/pg_ctl" --pgdata "$database/data" --mode immediate --wait stop >/dev/null 2>&1 || true
+}

@@ -29,20 +29,18 @@ pub(crate) fn print(root: &Path) -> Result {
         }
     }
 
-    println!("Proven:");
+    let mut report = String::from("Proven:\n");
     for (id, places) in &proofs {
-        println!("  {id} {} ({})", titles[*id], places.join(", "));
+        report.push_str(&format!("  {id} {} ({})\n", titles[*id], places.join(", ")));
     }
-    println!("Not proven yet:");
+    report.push_str("Not proven yet:\n");
     for (id, title) in titles.iter().filter(|(id, _)| !proofs.contains_key(id.as_str())) {
-        println!("  {id} {title}");
+        report.push_str(&format!("  {id} {title}\n"));
     }
-    println!(
-        "trace: {} of {} requirements named by tests, {} not",
-        proofs.len(),
-        titles.len(),
-        titles.len() - proofs.len()
-    );
+    let (all, named) = (titles.len(), proofs.len());
+    report.push_str(&format!("trace: {named} of {all} requirements named by tests, {} not\n", all - named));
+    // A reader that has seen enough (`| head`) is no fault.
+    let _ = std::io::Write::write_all(&mut std::io::stdout().lock(), report.as_bytes());
     if unknown.is_empty() { Ok(()) } else { Err(format!("not in {LIST}:\n  {}", unknown.join("\n  "))) }
 }
 

@@ -211,28 +211,49 @@ fn parse_email(text: &str) -> Result<Email> {
     Email::parse(text).map_err(|refused| Error::fields(vec![refused.at("/email")]))
 }
 
-/// Replaces a file that only its owner may read.
-fn write_private(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", path.display()))
-    };
-    let temporary = path.with_extension("part");
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .map_err(failed)?;
-    let mut out = BufWriter::new(file);
-    let outcome = write(&mut out)
-        .and_then(|()| out.flush().map_err(failed))
-        .and_then(|()| out.get_ref().sync_all().map_err(failed));
-    if let Err(error) = outcome {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(error);
+/// A file in the making that only its owner may read. It takes its place when finished, and leaves nothing if not.
+struct PrivateFile {
+    out: BufWriter<std::fs::File>,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl PrivateFile {
+    fn create(path: &Path) -> Result<Self> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".part");
+        let temporary = PathBuf::from(temporary);
+        let file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
+        let file = file.map_err(|error| unwritable(path, &error))?;
+        Ok(Self { out: BufWriter::new(file), temporary, path: path.to_owned() })
     }
-    std::fs::rename(&temporary, path).map_err(failed)
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        self.out.write_all(text.as_bytes()).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
+        done.and_then(|()| std::fs::rename(&self.temporary, &self.path))
+            .map_err(|error| unwritable(&self.path, &error))
+    }
+}
+
+impl Drop for PrivateFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", path.display()))
+}
+
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    let mut file = PrivateFile::create(path)?;
+    file.write(text)?;
+    file.finish()
 }
 
 fn read_admin_file(path: &Path) -> Option<serde_json::Value> {
@@ -260,10 +281,14 @@ async fn make_first(config: &Config, arguments: &Bootstrap) -> Result<()> {
             ),
         ));
     };
-    write_private(&arguments.admin_file, |out| {
-        let body = json!({"url": url, "email": email, "password": password.expose()});
-        writeln!(out, "{body:#}").map_err(|error| Error::internal(error.to_string()))
-    })?;
+    let body = json!({"url": url, "email": email, "password": password.expose()});
+    write_private(
+        &arguments.admin_file,
+        &format!(
+            "{body:#}
+"
+        ),
+    )?;
     say(&format!("The first admin is {email}; see {}", arguments.admin_file.display()));
     Ok(())
 }
@@ -290,9 +315,9 @@ fn report(prints: &Fingerprints) {
 async fn export(config: &Config, file: &Path) -> Result<()> {
     let store = roles::connect(config).await?;
     check_current(&store).await?;
-    let mut bytes = Vec::new();
-    let prints = store.export(&mut bytes).await?;
-    write_private(file, |out| out.write_all(&bytes).map_err(|error| Error::internal(error.to_string())))?;
+    let mut out = PrivateFile::create(file)?;
+    let prints = store.export(&mut out.out).await?;
+    out.finish()?;
     report(&prints);
     print(&format!("Exported to {}. The master key is not in it; `backup create` has both.", file.display()));
     Ok(())
@@ -340,13 +365,10 @@ async fn backup(config: &Config, file: &Path) -> Result<()> {
         }
     }
     let head = json!({"format": BACKUP_FORMAT, "made_at": SystemClock.now(), "master_key": key.expose(), "ca": files});
-    let mut bytes = Vec::new();
-    let prints = store.export(&mut bytes).await?;
-    write_private(file, |out| {
-        writeln!(out, "{head}")
-            .and_then(|()| out.write_all(&bytes))
-            .map_err(|error| Error::internal(error.to_string()))
-    })?;
+    let mut out = PrivateFile::create(file)?;
+    out.write(&format!("{head}\n"))?;
+    let prints = store.export(&mut out.out).await?;
+    out.finish()?;
     report(&prints);
     print(&format!(
         "Saved to {} (it holds the master key: keep it as safe as the platform itself).",
@@ -383,9 +405,7 @@ async fn restore(config: &Config, file: &Path) -> Result<()> {
         std::fs::create_dir_all(config.ca_dir()).map_err(|error| Error::internal(error.to_string()))?;
         for name in ["ca.pem", "ca-key.pem"] {
             if let Some(text) = files.get(name).and_then(serde_json::Value::as_str) {
-                write_private(&config.ca_dir().join(name), |out| {
-                    out.write_all(text.as_bytes()).map_err(|error| Error::internal(error.to_string()))
-                })?;
+                write_private(&config.ca_dir().join(name), text)?;
             }
         }
     }
