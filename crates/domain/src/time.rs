@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-/// A moment in UTC with microsecond precision. The only constructor truncates, so two databases agree.
+/// A moment in UTC, RFC 3339, cut to microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Timestamp(DateTime<Utc>);
