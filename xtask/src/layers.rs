@@ -172,11 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn testkit_is_for_the_tests_of_two_crates_only() {
+    fn testkit_is_for_the_tests_of_three_crates_only() {
+        assert!(faults("gpuaas-store", "gpuaas-testkit", &json!("dev")).is_empty());
         assert!(faults("gpuaas-server", "gpuaas-testkit", &json!("dev")).is_empty());
         assert!(faults("gpuaas-cli", "gpuaas-testkit", &json!("dev")).is_empty());
         assert_eq!(faults("gpuaas-server", "gpuaas-testkit", &json!(null)).len(), 1);
-        assert_eq!(faults("gpuaas-store", "gpuaas-testkit", &json!("dev")).len(), 1);
+        assert_eq!(faults("gpuaas-domain", "gpuaas-testkit", &json!("dev")).len(), 1);
     }
 
     #[test]

@@ -1,38 +1,56 @@
 //! What people prove themselves with: sessions, personal tokens, one-time links. Only hashes are stored.
 
 use chrono::{DateTime, Utc};
+use gpuaas_domain::iam::Grant;
 use gpuaas_domain::identity::{PersonalToken, User};
 use gpuaas_domain::ids::{LinkId, PersonalTokenId, SessionId, UserId};
 use gpuaas_domain::page::{Page, PageRequest};
-use gpuaas_domain::{Error, Result, Timestamp};
+use gpuaas_domain::{Result, Timestamp};
+use sqlx::types::Json;
 use uuid::Uuid;
 
+use crate::grants::GrantRow;
 use crate::tenants::{after_id, parse_standing};
 use crate::{Session, Tx};
 
-/// A credential with the account it belongs to, read together because every request needs both.
+/// A credential with the account it belongs to and all that account holds, read in one go because every request
+/// needs all three.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub secret_hash: Vec<u8>,
     pub expires_at: Timestamp,
     pub user: User,
+    pub grants: Vec<Grant>,
 }
 
 row! {
     struct HolderRow {
         secret_hash: Vec<u8>, expires_at: DateTime<Utc>, id: Uuid, email: Option<String>, display_name: String,
         state: String, version: i64, created_at: DateTime<Utc>, updated_at: DateTime<Utc>,
+        binding_id: Option<Uuid>, role_id: Option<Uuid>, role_slug: Option<String>,
+        permissions: Option<Json<Vec<String>>>, scope_kind: Option<String>, tenant_id: Option<Uuid>,
+        project_id: Option<Uuid>,
     }
 }
 
-impl TryFrom<HolderRow> for Holder {
-    type Error = Error;
-
-    fn try_from(row: HolderRow) -> Result<Self> {
-        Ok(Self {
-            secret_hash: row.secret_hash,
-            expires_at: Timestamp::new(row.expires_at),
-            user: User {
+impl Holder {
+    /// One row per role held, or one without a role.
+    fn from_rows(rows: Vec<HolderRow>) -> Result<Option<Self>> {
+        let mut holder: Option<Self> = None;
+        for row in rows {
+            let grant = match (row.binding_id, row.role_id, &row.scope_kind) {
+                (Some(binding), Some(role), Some(kind)) => Some(GrantRow {
+                    id: binding,
+                    role_id: role,
+                    slug: row.role_slug,
+                    permissions: row.permissions,
+                    scope_kind: kind.clone(),
+                    tenant_id: row.tenant_id,
+                    project_id: row.project_id,
+                }),
+                _ => None,
+            };
+            let user = User {
                 id: UserId::new(row.id),
                 email: row.email.unwrap_or_default(),
                 display_name: row.display_name,
@@ -40,8 +58,17 @@ impl TryFrom<HolderRow> for Holder {
                 version: row.version,
                 created_at: Timestamp::new(row.created_at),
                 updated_at: Timestamp::new(row.updated_at),
-            },
-        })
+            };
+            let expires_at = Timestamp::new(row.expires_at);
+            let holder = holder.get_or_insert(Self {
+                secret_hash: row.secret_hash,
+                expires_at,
+                user,
+                grants: Vec::new(),
+            });
+            holder.grants.extend(grant.map(Grant::try_from).transpose()?);
+        }
+        Ok(holder)
     }
 }
 
@@ -83,25 +110,27 @@ impl From<TokenRow> for PersonalToken {
 
 impl Session {
     pub async fn find_session(&mut self, id: SessionId) -> Result<Option<Holder>> {
-        let row = fetch_optional!(
+        Holder::from_rows(fetch!(
             self,
             HolderRow,
-            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at \
-             FROM sessions c JOIN users u ON u.id = c.user_id WHERE c.id = $1",
+            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at, \
+             b.id AS binding_id, b.role_id, r.slug AS role_slug, r.permissions, b.scope_kind, b.tenant_id, b.project_id \
+             FROM sessions c JOIN users u ON u.id = c.user_id LEFT JOIN bindings b ON b.principal_id = u.id \
+             LEFT JOIN roles r ON r.id = b.role_id WHERE c.id = $1 ORDER BY b.id",
             id.uuid()
-        )?;
-        row.map(Holder::try_from).transpose()
+        )?)
     }
 
     pub async fn find_personal_token(&mut self, id: PersonalTokenId) -> Result<Option<Holder>> {
-        let row = fetch_optional!(
+        Holder::from_rows(fetch!(
             self,
             HolderRow,
-            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at \
-             FROM personal_tokens c JOIN users u ON u.id = c.user_id WHERE c.id = $1",
+            "SELECT c.secret_hash, c.expires_at, u.id, u.email, u.display_name, u.state, u.version, u.created_at, u.updated_at, \
+             b.id AS binding_id, b.role_id, r.slug AS role_slug, r.permissions, b.scope_kind, b.tenant_id, b.project_id \
+             FROM personal_tokens c JOIN users u ON u.id = c.user_id LEFT JOIN bindings b ON b.principal_id = u.id \
+             LEFT JOIN roles r ON r.id = b.role_id WHERE c.id = $1 ORDER BY b.id",
             id.uuid()
-        )?;
-        row.map(Holder::try_from).transpose()
+        )?)
     }
 
     pub async fn find_login_link(&mut self, id: LinkId) -> Result<Option<Stored>> {

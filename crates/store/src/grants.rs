@@ -30,9 +30,28 @@ row! {
 }
 
 row! {
-    struct GrantRow {
-        id: Uuid, role_id: Uuid, slug: Option<String>, permissions: Option<Json<Vec<String>>>,
-        scope_kind: String, tenant_id: Option<Uuid>, project_id: Option<Uuid>,
+    /// A binding with the custom role behind it, if it is one.
+    pub(crate) struct GrantRow {
+        pub(crate) id: Uuid, pub(crate) role_id: Uuid, pub(crate) slug: Option<String>,
+        pub(crate) permissions: Option<Json<Vec<String>>>, pub(crate) scope_kind: String,
+        pub(crate) tenant_id: Option<Uuid>, pub(crate) project_id: Option<Uuid>,
+    }
+}
+
+impl TryFrom<GrantRow> for Grant {
+    type Error = Error;
+
+    fn try_from(row: GrantRow) -> Result<Self> {
+        let role = RoleId::new(row.role_id);
+        let (role_slug, permissions) = match BuiltinRole::by_id(role) {
+            Some(builtin) => (builtin.slug().to_owned(), builtin.permissions()),
+            None => (
+                row.slug.unwrap_or_default(),
+                row.permissions.map(|keys| parse_permissions(&keys.0)).unwrap_or_default(),
+            ),
+        };
+        let scope = parse_scope(&row.scope_kind, row.tenant_id, row.project_id)?;
+        Ok(Self { binding: BindingId::new(row.id), role, role_slug, scope, permissions })
     }
 }
 
@@ -117,20 +136,7 @@ impl Session {
              FROM bindings b LEFT JOIN roles r ON r.id = b.role_id WHERE b.principal_id = $1 ORDER BY b.id",
             principal
         )?;
-        rows.into_iter()
-            .map(|row| {
-                let role = RoleId::new(row.role_id);
-                let (role_slug, permissions) = match BuiltinRole::by_id(role) {
-                    Some(builtin) => (builtin.slug().to_owned(), builtin.permissions()),
-                    None => (
-                        row.slug.unwrap_or_default(),
-                        row.permissions.map(|keys| parse_permissions(&keys.0)).unwrap_or_default(),
-                    ),
-                };
-                let scope = parse_scope(&row.scope_kind, row.tenant_id, row.project_id)?;
-                Ok(Grant { binding: BindingId::new(row.id), role, role_slug, scope, permissions })
-            })
-            .collect()
+        rows.into_iter().map(Grant::try_from).collect()
     }
 
     pub async fn find_role(&mut self, id: RoleId) -> Result<Option<Role>> {

@@ -56,8 +56,8 @@ macro_rules! execute_raw {
 
 /// A row type that decodes on both databases, without sqlx's derive (which would build sqlx twice).
 macro_rules! row {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($field:ident : $type:ty),* $(,)? }) => {
-        $(#[$meta])* $vis struct $name { $($field: $type),* }
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($inner:vis $field:ident : $type:ty),* $(,)? }) => {
+        $(#[$meta])* $vis struct $name { $($inner $field: $type),* }
 
         impl<'r, R: ::sqlx::Row> ::sqlx::FromRow<'r, R> for $name
         where

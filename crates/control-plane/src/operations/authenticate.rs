@@ -41,9 +41,8 @@ pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
     match OpaqueToken::parse(token) {
         Some(token) if token.kind == OpaqueKind::PersonalToken => {
             let id = PersonalTokenId::new(token.id);
-            let mut session = plane.store.read().await?;
-            let holder = session.find_personal_token(id).await?;
-            person(plane, &mut session, &token, holder, Credential::PersonalToken(id)).await
+            let holder = plane.store.read().await?.find_personal_token(id).await?;
+            person(plane, &token, holder, Credential::PersonalToken(id))
         }
         Some(_) => Err(invalid_token("an opaque token of another kind was used as bearer")),
         None => Err(invalid_token("not a token of ours")),
@@ -56,14 +55,12 @@ pub async fn session_cookie(plane: &ControlPlane, value: &str) -> Result<Known> 
         .filter(|token| token.kind == OpaqueKind::Session)
         .ok_or_else(|| invalid_token("not a session"))?;
     let id = SessionId::new(token.id);
-    let mut session = plane.store.read().await?;
-    let holder = session.find_session(id).await?;
-    person(plane, &mut session, &token, holder, Credential::Session(id)).await
+    let holder = plane.store.read().await?.find_session(id).await?;
+    person(plane, &token, holder, Credential::Session(id))
 }
 
-async fn person(
+fn person(
     plane: &ControlPlane,
-    session: &mut Session,
     token: &OpaqueToken,
     holder: Option<Holder>,
     credential: Credential,
@@ -76,10 +73,8 @@ async fn person(
     if holder.user.state != Standing::Active {
         return Err(account_disabled());
     }
-    let grants = session.list_grants(holder.user.id.uuid()).await?;
-    let actor = Actor::User(holder.user.id);
-    let (expires_at, user) = (holder.expires_at, Some(holder.user));
-    Ok(Known { actor, grants, credential, expires_at, user, account: None })
+    let Holder { expires_at, user, grants, .. } = holder;
+    Ok(Known { actor: Actor::User(user.id), grants, credential, expires_at, user: Some(user), account: None })
 }
 
 async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
