@@ -14,22 +14,22 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
 use gpuaas_api::{Access, RateClass, Route};
-use gpuaas_control_plane::operations::authenticate;
-use gpuaas_control_plane::{Caller, ControlPlane, Known, OpContext, Origin, RouteFacts};
+use gpuaas_control_plane::{Caller, ControlPlane, OpContext, Origin, RouteFacts};
 use gpuaas_domain::iam::Permission;
-use gpuaas_domain::{Error, Kind, Secret, chain};
+use gpuaas_domain::{Error, Kind};
 use gpuaas_store::idempotency::{Key, RETENTION_SECONDS, Stored};
 use http_body_util::BodyExt as _;
 use ring::digest::{Context, SHA256};
 use tokio::sync::Semaphore;
 use tracing::Instrument as _;
 
+use super::credential::identify;
 use super::extract::Call;
 use super::idempotency::{self, Claim, InFlight};
 use super::origin::OwnOrigins;
 use super::problem::{ApiError, ApiResult, Carried};
 use super::rate::Buckets;
-use super::reply;
+use super::{reply, story};
 use crate::config::{Config, Limits};
 use crate::listener::Peer;
 use crate::metrics::{Metrics, RequestLabels};
@@ -104,46 +104,10 @@ impl App {
 #[derive(Clone, Copy)]
 struct Reached(Route);
 
-/// A caller's own id for the story, if it is harmless; else one of ours.
-fn correlation_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
-    headers
-        .get("x-correlation-id")
-        .and_then(|value| value.to_str().ok())
-        .filter(|text| (1..=128).contains(&text.len()))
-        .filter(|text| {
-            text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':'))
-        })
-        .map_or_else(|| chain::hex(&plane.entropy.bytes16()), str::to_owned)
-}
-
-/// The trace id of a W3C `traceparent`, or a new one.
-fn trace_id(headers: &HeaderMap, plane: &ControlPlane) -> String {
-    let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    headers
-        .get("traceparent")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|text| {
-            let parts: Vec<_> = text.split('-').collect();
-            let [version, trace, parent, flags] = parts.as_slice() else { return None };
-            let sizes = (version.len(), trace.len(), parent.len(), flags.len()) == (2, 32, 16, 2);
-            let some = |part: &str| part.bytes().any(|b| b != b'0');
-            let sound = sizes
-                && parts.iter().all(|part| is_hex(part))
-                && *version != "ff"
-                && some(trace)
-                && some(parent);
-            sound.then(|| (*trace).to_owned())
-        })
-        .unwrap_or_else(|| chain::hex(&plane.entropy.bytes16()))
-}
-
 /// Around everything, also around what has no route.
 pub(super) async fn outermost(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let origin = Origin {
-        correlation_id: correlation_id(request.headers(), &app.plane),
-        trace_id: trace_id(request.headers(), &app.plane),
-    };
+    let origin = story::origin(request.headers(), &app.plane);
     let span = tracing::info_span!(
         "request",
         correlation_id = %origin.correlation_id,
@@ -376,72 +340,6 @@ fn single<'h>(headers: &'h HeaderMap, name: &'static str) -> ApiResult<Option<&'
 
 fn count_limited(app: &App) {
     app.metrics.rate_limited.inc();
-}
-
-/// The credential of a request, for asking again later.
-pub(crate) enum Presented {
-    Bearer(Secret<String>),
-    Cookie(Secret<String>),
-}
-
-/// A bearer token, or else the session cookie. A wrong credential is refused even where none would do.
-pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Presented>> {
-    let invalid = || {
-        Error::unauthenticated(
-            "invalid_token",
-            "The Authorization header cannot be read; send `Bearer` and a token.",
-        )
-    };
-    let mut authorizations = headers.get_all(header::AUTHORIZATION).iter();
-    if let Some(value) = authorizations.next() {
-        if authorizations.next().is_some() {
-            return Err(invalid().into());
-        }
-        let text = value.to_str().map_err(|_| invalid())?;
-        let (scheme, token) = text.split_once(' ').ok_or_else(invalid)?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(invalid().into());
-        }
-        return Ok(Some(Presented::Bearer(Secret::new(token.trim().to_owned()))));
-    }
-    let mut found = None;
-    for value in headers.get_all(header::COOKIE) {
-        for pair in value.to_str().unwrap_or_default().split(';') {
-            if let Some((name, content)) = pair.trim().split_once('=')
-                && name == app.cookie_name
-            {
-                if found.is_some() {
-                    return Err(Error::unauthenticated(
-                        "invalid_token",
-                        "The session cookie was sent twice.",
-                    )
-                    .into());
-                }
-                found = Some(Presented::Cookie(Secret::new(content.to_owned())));
-            }
-        }
-    }
-    Ok(found)
-}
-
-async fn identify(app: &App, route: Route, headers: &HeaderMap) -> ApiResult<Caller> {
-    let known = match presented(app, headers)? {
-        None => return Ok(Caller::Anonymous),
-        Some(Presented::Bearer(token)) => authenticate::bearer(&app.plane, token.expose()).await,
-        Some(Presented::Cookie(token)) => {
-            app.origins.check_cookie_use(headers)?;
-            if route.row().method.is_mutation() {
-                app.origins.check_cookie_call(headers)?;
-            }
-            authenticate::session_cookie(&app.plane, token.expose()).await
-        }
-    };
-    let known: Known = known.inspect_err(|error| {
-        if error.kind() == Kind::Unauthenticated {
-            app.metrics.anonymous_denials.inc();
-        }
-    })?;
-    Ok(Caller::Known(Box::new(known)))
 }
 
 /// Reads the body up to the route's limit, so that nothing behind the door waits for a slow sender.

@@ -19,7 +19,8 @@ use gpuaas_domain::{Error, Kind, Result};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch;
 
-use super::door::{AppState, Presented, presented};
+use super::credential::{Presented, presented};
+use super::door::AppState;
 use super::extract::{Call, Query};
 use super::meta::Plain;
 use super::observe::event;

@@ -4,6 +4,7 @@
 mod assets;
 mod auth;
 mod bindings;
+mod credential;
 mod door;
 mod events;
 mod extract;
@@ -18,6 +19,7 @@ mod rate;
 mod reply;
 mod roles;
 mod service_accounts;
+mod story;
 mod tenants;
 mod users;
 

@@ -1,18 +1,20 @@
 //! The server's command line: serve, and what an operator does on the server's own machine.
 
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+mod private_file;
+mod transfer;
+
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use gpuaas_control_plane::operations::{bootstrap, custody};
-use gpuaas_control_plane::{Clock as _, SystemClock};
-use gpuaas_custody::{Keyring, SystemEntropy};
+use gpuaas_custody::Keyring;
 use gpuaas_domain::text::{Email, Slug};
 use gpuaas_domain::{Error, Result, Secret};
-use gpuaas_store::transfer::Fingerprints;
 use serde_json::json;
+
+use private_file::write_private;
 
 use crate::config::{self, Config, TlsMode};
 use crate::{roles, telemetry, tls};
@@ -169,10 +171,10 @@ async fn dispatch(cli: Cli) -> Result<()> {
             print("The database schema is up to date.");
             Ok(())
         }
-        Command::Db(DbCommand::Export { file }) => export(&config, &file).await,
-        Command::Db(DbCommand::Import { file }) => import(&config, &file).await,
-        Command::Backup(BackupCommand::Create { file }) => backup(&config, &file).await,
-        Command::Backup(BackupCommand::Restore { file }) => restore(&config, &file).await,
+        Command::Db(DbCommand::Export { file }) => transfer::export(&config, &file).await,
+        Command::Db(DbCommand::Import { file }) => transfer::import(&config, &file).await,
+        Command::Backup(BackupCommand::Create { file }) => transfer::backup(&config, &file).await,
+        Command::Backup(BackupCommand::Restore { file }) => transfer::restore(&config, &file).await,
         Command::Custody(CustodyCommand::RotateMasterKey) => rotate_master_key(&config).await,
         Command::Custody(CustodyCommand::RotateTokenKey) => {
             let id = custody::rotate_token_key(&roles::open(&config).await?.plane).await?;
@@ -209,51 +211,6 @@ async fn wait_for_signal() -> Result<()> {
 
 fn parse_email(text: &str) -> Result<Email> {
     Email::parse(text).map_err(|refused| Error::fields(vec![refused.at("/email")]))
-}
-
-/// A file in the making that only its owner may read. It takes its place when finished, and leaves nothing if not.
-struct PrivateFile {
-    out: BufWriter<std::fs::File>,
-    temporary: PathBuf,
-    path: PathBuf,
-}
-
-impl PrivateFile {
-    fn create(path: &Path) -> Result<Self> {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".part");
-        let temporary = PathBuf::from(temporary);
-        let file =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
-        let file = file.map_err(|error| unwritable(path, &error))?;
-        Ok(Self { out: BufWriter::new(file), temporary, path: path.to_owned() })
-    }
-
-    fn write(&mut self, text: &str) -> Result<()> {
-        self.out.write_all(text.as_bytes()).map_err(|error| unwritable(&self.path, &error))
-    }
-
-    fn finish(mut self) -> Result<()> {
-        let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
-        done.and_then(|()| std::fs::rename(&self.temporary, &self.path))
-            .map_err(|error| unwritable(&self.path, &error))
-    }
-}
-
-impl Drop for PrivateFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.temporary);
-    }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Error {
-    Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", path.display()))
-}
-
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    let mut file = PrivateFile::create(path)?;
-    file.write(text)?;
-    file.finish()
 }
 
 fn read_admin_file(path: &Path) -> Option<serde_json::Value> {
@@ -303,116 +260,6 @@ async fn login_link(config: &Config, arguments: &LoginLink) -> Result<()> {
     let code = bootstrap::make_login_link(&plane, &parse_email(&email)?).await?;
     let url = from_file("url").unwrap_or_else(|| config.public_url(config.http.listen));
     print(&format!("{url}/auth/link?code={}", code.expose()));
-    Ok(())
-}
-
-fn report(prints: &Fingerprints) {
-    for (table, print) in prints {
-        say(&format!("  {table:<22} {:>10} rows  {}", print.rows, &print.sha256[..16]));
-    }
-}
-
-async fn export(config: &Config, file: &Path) -> Result<()> {
-    let store = roles::connect(config).await?;
-    check_current(&store).await?;
-    let mut out = PrivateFile::create(file)?;
-    let prints = store.export(&mut out.out).await?;
-    out.finish()?;
-    report(&prints);
-    print(&format!("Exported to {}. The master key is not in it; `backup create` has both.", file.display()));
-    Ok(())
-}
-
-async fn check_current(store: &gpuaas_store::Store) -> Result<()> {
-    match store.schema_state().await? {
-        gpuaas_store::SchemaState::Current => Ok(()),
-        gpuaas_store::SchemaState::Behind => Err(Error::conflict(
-            "schema_behind",
-            "The database schema is older than this program; run gpuaas-server db migrate.",
-        )),
-        gpuaas_store::SchemaState::Newer => store.migrate().await,
-    }
-}
-
-fn open_file(file: &Path) -> Result<BufReader<std::fs::File>> {
-    let file = std::fs::File::open(file).map_err(|error| {
-        Error::invalid("file_unreadable", format!("{} cannot be read: {error}.", file.display()))
-    })?;
-    Ok(BufReader::new(file))
-}
-
-async fn import(config: &Config, file: &Path) -> Result<()> {
-    let mut lines = open_file(file)?;
-    let store = roles::connect(config).await?;
-    store.migrate().await?;
-    let stamp = roles::first_stamp(&SystemClock, &SystemEntropy::new());
-    let prints = store.import(&mut lines, stamp, false).await?;
-    report(&prints);
-    print("Imported; every table's count and hash is equal to the export's. Copy the master key file along.");
-    Ok(())
-}
-
-const BACKUP_FORMAT: &str = "gpuaas-backup/1";
-
-async fn backup(config: &Config, file: &Path) -> Result<()> {
-    let store = roles::connect(config).await?;
-    check_current(&store).await?;
-    let key = Keyring::load(&config.master_key_file())?.to_text();
-    let mut files = json!({});
-    for name in ["ca.pem", "ca-key.pem"] {
-        if let Ok(text) = std::fs::read_to_string(config.ca_dir().join(name)) {
-            files[name] = json!(text);
-        }
-    }
-    let head = json!({"format": BACKUP_FORMAT, "made_at": SystemClock.now(), "master_key": key.expose(), "ca": files});
-    let mut out = PrivateFile::create(file)?;
-    out.write(&format!("{head}\n"))?;
-    let prints = store.export(&mut out.out).await?;
-    out.finish()?;
-    report(&prints);
-    print(&format!(
-        "Saved to {} (it holds the master key: keep it as safe as the platform itself).",
-        file.display()
-    ));
-    Ok(())
-}
-
-async fn restore(config: &Config, file: &Path) -> Result<()> {
-    let refuse =
-        |why: &str| Error::invalid("invalid_backup_file", format!("The file is not a backup: {why}."));
-    if config.master_key_file().exists() {
-        return Err(Error::conflict(
-            "data_dir_not_empty",
-            "The data folder already has a master key; restore into an empty one.",
-        ));
-    }
-    let mut lines = open_file(file)?;
-    let mut head = String::new();
-    lines.read_line(&mut head).map_err(|error| refuse(&error.to_string()))?;
-    let head: serde_json::Value =
-        serde_json::from_str(&head).map_err(|_| refuse("its first line is no JSON"))?;
-    if head["format"] != BACKUP_FORMAT {
-        return Err(refuse("it has another format"));
-    }
-    let key = Secret::new(head["master_key"].as_str().unwrap_or_default().to_owned());
-    let keyring = Keyring::parse(&key).map_err(|why| refuse(&why))?;
-    let store = roles::connect(config).await?;
-    store.migrate().await?;
-    let stamp = roles::first_stamp(&SystemClock, &SystemEntropy::new());
-    let prints = store.import(&mut lines, stamp, true).await?;
-    keyring.save(&config.master_key_file())?;
-    if let Some(files) = head["ca"].as_object().filter(|files| !files.is_empty()) {
-        std::fs::create_dir_all(config.ca_dir()).map_err(|error| Error::internal(error.to_string()))?;
-        for name in ["ca.pem", "ca-key.pem"] {
-            if let Some(text) = files.get(name).and_then(serde_json::Value::as_str) {
-                write_private(&config.ca_dir().join(name), text)?;
-            }
-        }
-    }
-    report(&prints);
-    print(
-        "Restored. The platform's era has grown by one, so that nodes adopt what runs instead of ending it.",
-    );
     Ok(())
 }
 
