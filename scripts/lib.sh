@@ -81,7 +81,19 @@ need_rust() {
   if ! have cargo && [[ -x $HOME/.cargo/bin/cargo ]]; then
     PATH=$HOME/.cargo/bin:$PATH
   fi
-  have cargo || die "Rust is missing: install rustup (https://rustup.rs), then try again; it fetches the version named in rust-toolchain.toml"
+  have cargo && own_target && return 0
+  die "Rust is missing: install rustup (https://rustup.rs), then try again; it fetches the version named in rust-toolchain.toml"
+}
+
+# Two checkouts may share the target folder, and cargo tells a source from another checkout's only by its age. So
+# whoever comes after another checkout makes its own sources look new.
+own_target() {
+  local mark=$CARGO_TARGET_DIR/gpuaas-checkout
+  mkdir -p "$CARGO_TARGET_DIR"
+  if [[ $(cat "$mark" 2>/dev/null) != "$ROOT" ]]; then
+    find "$ROOT/crates" "$ROOT/xtask" \( -path '*/src/lib.rs' -o -path '*/src/main.rs' -o -path '*/tests/*' -name '*.rs' \) -exec touch {} +
+    printf '%s\n' "$ROOT" >"$mark"
+  fi
 }
 
 # The cargo-deny of our version, built once. The light profile is enough for a tool that reads a few files.

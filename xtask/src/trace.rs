@@ -4,6 +4,7 @@
 //! finds them. A requirement without proof is information; an ID that nobody has defined is a mistake.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::{Result, files_below, read};
@@ -31,14 +32,14 @@ pub(crate) fn print(root: &Path) -> Result {
 
     let mut report = String::from("Proven:\n");
     for (id, places) in &proofs {
-        report.push_str(&format!("  {id} {} ({})\n", titles[*id], places.join(", ")));
+        let _ = writeln!(report, "  {id} {} ({})", titles[*id], places.join(", "));
     }
     report.push_str("Not proven yet:\n");
     for (id, title) in titles.iter().filter(|(id, _)| !proofs.contains_key(id.as_str())) {
-        report.push_str(&format!("  {id} {title}\n"));
+        let _ = writeln!(report, "  {id} {title}");
     }
     let (all, named) = (titles.len(), proofs.len());
-    report.push_str(&format!("trace: {named} of {all} requirements named by tests, {} not\n", all - named));
+    let _ = writeln!(report, "trace: {named} of {all} requirements named by tests, {} not", all - named);
     // A reader that has seen enough (`| head`) is no fault.
     let _ = std::io::Write::write_all(&mut std::io::stdout().lock(), report.as_bytes());
     if unknown.is_empty() { Ok(()) } else { Err(format!("not in {LIST}:\n  {}", unknown.join("\n  "))) }

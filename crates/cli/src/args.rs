@@ -68,7 +68,7 @@ pub(crate) struct Globals {
     /// The id under which logs, events and audit rows tell of this command; made up unless given
     #[arg(long, global = true, value_name = "ID", value_parser = correlation_id)]
     pub(crate) correlation_id: Option<String>,
-    /// Do not ask before destructive commands
+    /// Do not ask before destructive commands (without a terminal nobody is asked)
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
 }

@@ -242,7 +242,13 @@ impl OpContext {
         permit: Permit,
         object: ObjectRef,
     ) -> Result<Permit> {
-        if standing.is_active() || (may_mend && known.grants.iter().any(|grant| grant.scope.covers(keeper))) {
+        if standing.is_active()
+            || (may_mend
+                && known.grants.iter().any(|grant| {
+                    grant.scope.covers(keeper)
+                        && permit.permission().is_some_and(|used| grant.permissions.contains(&used))
+                }))
+        {
             return Ok(permit);
         }
         let advice = match standing {

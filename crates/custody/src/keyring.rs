@@ -118,12 +118,14 @@ impl Keyring {
     pub fn save(&self, path: &Path) -> Result<()> {
         let temporary = path.with_extension("new");
         let write = || -> std::io::Result<()> {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
+            // Made anew, so that it has our mode and is nobody's link.
+            if let Err(error) = fs::remove_file(&temporary)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                return Err(error);
+            }
+            let mut file =
+                fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
             file.write_all(self.to_text().expose().as_bytes())?;
             file.sync_all()?;
             fs::rename(&temporary, path)?;

@@ -15,7 +15,7 @@ use gpuaas_domain::{Result, Secret};
 use uuid::Uuid;
 
 pub use keyring::Keyring;
-pub use local::LocalCustody;
+pub use local::{KeyFileLock, LocalCustody};
 
 /// Where randomness comes from. A parameter, so that tests repeat.
 pub trait Entropy: Send + Sync {
@@ -109,8 +109,14 @@ pub trait SecretStore: Send + Sync {
     /// The id of the key that wraps new values.
     fn current_key(&self) -> String;
 
-    fn seal<'a>(&'a self, class: SecretClass, place: Place, plain: &'a Secret<Vec<u8>>)
-    -> Answer<'a, Sealed>;
+    /// Seals under the named key, which is the one the database says is current.
+    fn seal<'a>(
+        &'a self,
+        key_id: &'a str,
+        class: SecretClass,
+        place: Place,
+        plain: &'a Secret<Vec<u8>>,
+    ) -> Answer<'a, Sealed>;
 
     fn open<'a>(
         &'a self,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use gpuaas_domain::{Error, Result, Secret};
+use gpuaas_domain::{Error, Kind, Result, Secret};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf;
 
@@ -19,17 +19,41 @@ pub struct LocalCustody {
     entropy: Arc<dyn Entropy>,
 }
 
+/// Held by whoever makes, turns over or saves the master key: one at a time, between processes too. The operating
+/// system gives it back when its holder dies.
+pub struct KeyFileLock(#[expect(dead_code, reason = "held, not read")] std::fs::File);
+
+impl KeyFileLock {
+    pub fn take(key_file: &Path) -> Result<Self> {
+        let path = key_file.with_extension("lock");
+        let failed = |error: std::io::Error| Error::internal(format!("locking {}: {error}", path.display()));
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        file.lock().map_err(failed)?;
+        Ok(Self(file))
+    }
+}
+
 impl LocalCustody {
-    /// Loads the master key, or makes one at the very first start.
+    /// Loads the master key, or makes one at the very first start. Of several first starts one makes it.
     pub fn open_or_create(path: &Path, entropy: Arc<dyn Entropy>) -> Result<Self> {
-        let keyring = if path.exists() {
-            Keyring::load(path)?
-        } else {
-            let keyring = Keyring::generate(&*entropy);
-            keyring.save(path)?;
-            keyring
-        };
+        if !path.exists() {
+            let _turn = KeyFileLock::take(path)?;
+            if !path.exists() {
+                Keyring::generate(&*entropy).save(path)?;
+            }
+        }
+        let keyring = Keyring::load(path)?;
         Ok(Self { path: path.to_owned(), keyring: RwLock::new(keyring), entropy })
+    }
+
+    /// The right to change the key file, or to rely on its staying as it is.
+    pub fn lock(&self) -> Result<KeyFileLock> {
+        KeyFileLock::take(&self.path)
     }
 
     /// Changes the key file and what is in memory together.
@@ -57,11 +81,27 @@ impl LocalCustody {
         nonce
     }
 
-    fn seal_now(&self, class: SecretClass, place: Place, plain: &Secret<Vec<u8>>) -> Result<Sealed> {
-        let kek_id = self.current_key();
-        let kek = self
-            .class_key(&kek_id, class)
-            .ok_or_else(|| Error::internal("the current master key is missing"))?;
+    fn seal_now(
+        &self,
+        key_id: &str,
+        class: SecretClass,
+        place: Place,
+        plain: &Secret<Vec<u8>>,
+    ) -> Result<Sealed> {
+        let kek_id = key_id.to_owned();
+        let mut kek = self.class_key(&kek_id, class);
+        if kek.is_none() {
+            self.refresh()?;
+            kek = self.class_key(&kek_id, class);
+        }
+        let kek = kek.ok_or_else(|| {
+            Error::new(
+                Kind::Unavailable,
+                "master_key_changing",
+                "The master key is being turned over; try again.",
+            )
+            .with_internal(format!("the key file has no {kek_id}"))
+        })?;
         let data_key = self.entropy.bytes32();
         let context = context(class, place);
         let (wrap_nonce, value_nonce) = (self.nonce(), self.nonce());
@@ -160,11 +200,12 @@ impl SecretStore for LocalCustody {
 
     fn seal<'a>(
         &'a self,
+        key_id: &'a str,
         class: SecretClass,
         place: Place,
         plain: &'a Secret<Vec<u8>>,
     ) -> Answer<'a, Sealed> {
-        Box::pin(async move { self.seal_now(class, place, plain) })
+        Box::pin(async move { self.seal_now(key_id, class, place, plain) })
     }
 
     fn open<'a>(
@@ -218,11 +259,15 @@ mod tests {
         Secret::new(b"a model token".to_vec())
     }
 
+    fn seal(b: &Bench, class: SecretClass, place: Place, plain: &Secret<Vec<u8>>) -> Result<Sealed> {
+        b.custody.seal_now(&b.custody.current_key(), class, place, plain)
+    }
+
     /// K04: a sealed value moved to another row, column, table or tenant does not open.
     #[test]
     fn a_sealed_value_opens_only_in_its_place() {
         let b = bench();
-        let sealed = b.custody.seal_now(SecretClass::Ci, place(1), &secret()).unwrap();
+        let sealed = seal(&b, SecretClass::Ci, place(1), &secret()).unwrap();
         let open = |place| b.custody.open_now(SecretClass::Ci, place, &sealed);
         assert_eq!(open(place(1)).unwrap().expose(), secret().expose());
         for moved in [
@@ -241,7 +286,7 @@ mod tests {
     fn one_class_cannot_open_another() {
         let b = bench();
         for sealed_for in SecretClass::ALL {
-            let sealed = b.custody.seal_now(sealed_for, place(1), &secret()).unwrap();
+            let sealed = seal(&b, sealed_for, place(1), &secret()).unwrap();
             for opened_for in SecretClass::ALL {
                 let opened = b.custody.open_now(opened_for, place(1), &sealed);
                 assert_eq!(opened.is_ok(), sealed_for == opened_for, "{sealed_for:?} {opened_for:?}");
@@ -252,7 +297,7 @@ mod tests {
     #[test]
     fn any_flipped_bit_is_noticed() {
         let b = bench();
-        let sealed = b.custody.seal_now(SecretClass::Operator, place(1), &secret()).unwrap();
+        let sealed = seal(&b, SecretClass::Operator, place(1), &secret()).unwrap();
         for index in 0..sealed.bytes.len() {
             let mut bytes = sealed.bytes.clone();
             bytes[index] ^= 1;
@@ -269,10 +314,10 @@ mod tests {
     #[test]
     fn a_retired_key_opens_nothing() {
         let b = bench();
-        let old = b.custody.seal_now(SecretClass::Ci, place(1), &secret()).unwrap();
+        let old = seal(&b, SecretClass::Ci, place(1), &secret()).unwrap();
         b.custody.update(Keyring::add_key).unwrap();
         assert!(b.custody.open_now(SecretClass::Ci, place(1), &old).is_ok());
-        let new = b.custody.seal_now(SecretClass::Ci, place(1), &secret()).unwrap();
+        let new = seal(&b, SecretClass::Ci, place(1), &secret()).unwrap();
         assert_ne!(old.kek_id, new.kek_id);
         b.custody.update(|keyring, _| keyring.retire_others()).unwrap();
         assert!(b.custody.open_now(SecretClass::Ci, place(1), &old).is_err());
@@ -284,7 +329,7 @@ mod tests {
         let b = bench();
         let other = LocalCustody::open_or_create(&b.path, Arc::new(SystemEntropy::new())).unwrap();
         b.custody.update(Keyring::add_key).unwrap();
-        let sealed = b.custody.seal_now(SecretClass::Ci, place(1), &secret()).unwrap();
+        let sealed = seal(&b, SecretClass::Ci, place(1), &secret()).unwrap();
         assert!(other.open_now(SecretClass::Ci, place(1), &sealed).is_ok());
     }
 

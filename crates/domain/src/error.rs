@@ -127,6 +127,14 @@ impl Error {
         .with_internal(what)
     }
 
+    /// The same faults in other words, where they are not about a request.
+    #[must_use]
+    pub fn reworded(mut self, code: &'static str, message: impl Into<String>) -> Self {
+        self.0.code = code;
+        self.0.message = message.into();
+        self
+    }
+
     #[must_use]
     pub fn with_internal(mut self, what: impl Into<String>) -> Self {
         self.0.internal = Some(what.into());

@@ -62,14 +62,17 @@ impl Listener {
             connections.spawn(async move {
                 let _slot = slot;
                 metrics.connections.inc();
-                match acceptor {
-                    None => drive(&builder, stream, service, watcher).await,
-                    Some(acceptor) => {
+                // Who connects and says nothing is let go; the protocol's own clocks start with the first byte.
+                let spoken = tokio::time::timeout(handshake, stream.peek(&mut [0])).await;
+                match (spoken, acceptor) {
+                    (Ok(Ok(count)), None) if count > 0 => drive(&builder, stream, service, watcher).await,
+                    (Ok(Ok(count)), Some(acceptor)) if count > 0 => {
                         if let Ok(Ok(stream)) = tokio::time::timeout(handshake, acceptor.accept(stream)).await
                         {
                             drive(&builder, stream, service, watcher).await;
                         }
                     }
+                    _ => {}
                 }
                 metrics.connections.dec();
             });

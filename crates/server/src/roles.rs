@@ -145,6 +145,13 @@ pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
 fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks) {
     // The owner's name must differ between processes, or two would share a lease.
     let owner = format!("worker-{}", chain::hex(&plane.entropy.bytes16()));
+    let (p, o, stop) = (plane.clone(), owner.clone(), tasks.clone());
+    tasks.spawn(async move {
+        stop.stopped().await;
+        if let Err(error) = sequencer::release(&p, &o).await {
+            tracing::warn!("the sequencer's lease could not be given back: {error}");
+        }
+    });
     let (p, o) = (plane.clone(), owner.clone());
     run_loop("sequencer", Duration::from_secs(1), true, plane, metrics, tasks, move || {
         let (plane, owner) = (p.clone(), o.clone());

@@ -3,7 +3,10 @@
 //! A row gets its number after it is committed, in the order the sequencer sees it. So a reader that has seen
 //! number N never misses a row that commits late: that row gets N+1 or more.
 
+use std::panic::AssertUnwindSafe;
+
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt as _;
 use gpuaas_domain::chain::{GENESIS, Hash, Stream, audit_link, event_link};
 use gpuaas_domain::event::{AuditRow, EventRow, Outcome};
 use gpuaas_domain::iam::{Scope, TenantScope};
@@ -11,6 +14,7 @@ use gpuaas_domain::ids::{AuditId, EventId, ProjectId, TenantId};
 use gpuaas_domain::{Error, Result, Timestamp};
 use uuid::Uuid;
 
+use crate::dialect::Dialect;
 use crate::work::Lease;
 use crate::{Session, Tx};
 
@@ -107,6 +111,27 @@ pub struct NumberedAudit {
     pub sequence: i64,
     pub hash: Vec<u8>,
     pub row: AuditRow,
+}
+
+/// What stands in the trail for a row that cannot be read any more.
+fn unreadable(link: &LinkRow) -> Result<AuditRow> {
+    let lost = || "(unreadable)".to_owned();
+    Ok(AuditRow {
+        id: AuditId::new(link.row_id),
+        at: Timestamp::from_unix_seconds(0).ok_or_else(|| Error::internal("1970 is a moment"))?,
+        scope: scope(link.tenant_id, link.project_id)?,
+        actor_kind: lost(),
+        actor_id: lost(),
+        action: lost(),
+        outcome: Outcome::Done,
+        object_kind: lost(),
+        object_id: lost(),
+        before: None,
+        after: None,
+        reason: None,
+        correlation_id: lost(),
+        trace_id: lost(),
+    })
 }
 
 /// What to find among audit rows; `None` means any.
@@ -237,9 +262,15 @@ impl Session {
         )?;
         let mut found = Vec::with_capacity(links.len());
         for link in links {
-            if let Some(Content::Audit(row)) = self.find_content(Stream::Audit, link.row_id).await? {
-                found.push(NumberedAudit { sequence: link.seq, hash: link.hash, row: *row });
-            }
+            let content =
+                AssertUnwindSafe(self.find_content(Stream::Audit, link.row_id)).catch_unwind().await;
+            let row = match content {
+                Ok(Ok(Some(Content::Audit(row)))) => *row,
+                Ok(Ok(Some(Content::Event(_)) | None)) => continue,
+                // The trail is needed most when somebody has damaged it: one row must not hide the others.
+                Ok(Err(_)) | Err(_) => unreadable(&link)?,
+            };
+            found.push(NumberedAudit { sequence: link.seq, hash: link.hash, row });
         }
         Ok(found)
     }
@@ -267,40 +298,85 @@ impl Session {
     }
 
     /// Recomputes the links from number `from`, at most `limit` of them, and says which is the first that does
-    /// not fit. A row that cannot even be read is named like one that was changed.
+    /// not fit. What cannot even be read is named like what was changed.
     pub async fn verify_chain(&mut self, stream: Stream, from: i64, limit: i64) -> Result<Verified> {
-        let head = self.chain_head(stream).await?;
+        let unknown = Head { sequence: 0, hash: GENESIS };
+        let head = self.chain_head(stream).await.unwrap_or(unknown);
         let pending = self.count_unnumbered(stream).await?;
         let mut verified = Verified { checked: 0, next_from: None, head, pending, broken: None };
+        let from = from.max(1);
         let mut previous =
-            if from <= 1 { GENESIS } else { self.link_hash(stream, from - 1).await?.unwrap_or(GENESIS) };
-        let links = fetch!(
-            self,
-            LinkRow,
-            "SELECT seq, row_id, tenant_id, project_id, hash FROM chain WHERE stream = $1 AND seq >= $2 ORDER BY seq LIMIT $3",
-            stream.name(),
-            from,
-            limit
-        )?;
-        let full = i64::try_from(links.len()).unwrap_or(i64::MAX) == limit;
-        let mut expected = from.max(1);
-        for link in links {
-            let problem = self.check_link(stream, expected, &previous, &link).await;
-            if let Some(problem) = problem {
-                verified.broken =
-                    Some(Broken { sequence: expected, row_id: link.row_id.to_string(), problem });
-                return Ok(verified);
+            if from == 1 { GENESIS } else { self.link_hash(stream, from - 1).await?.unwrap_or(GENESIS) };
+        for expected in from..from.saturating_add(limit) {
+            let link = match self.find_link(stream, expected).await {
+                Ok(Some(link)) => link,
+                Ok(None) => {
+                    verified.broken = self.check_end(stream, expected).await?;
+                    return Ok(verified);
+                }
+                Err(_) => {
+                    let problem =
+                        "the link of this number cannot be read: its columns are damaged".to_owned();
+                    verified.broken =
+                        Some(Broken { sequence: expected, row_id: "(unreadable)".into(), problem });
+                    return Ok(verified);
+                }
+            };
+            match self.check_link(stream, expected, &previous, &link).await {
+                Ok(hash) => previous = hash,
+                Err(problem) => {
+                    verified.broken =
+                        Some(Broken { sequence: expected, row_id: link.row_id.to_string(), problem });
+                    return Ok(verified);
+                }
             }
-            previous = to_hash(&link.hash)?;
-            expected += 1;
             verified.checked += 1;
         }
-        if full {
-            verified.next_from = Some(expected);
-        } else {
-            verified.broken = self.find_unchained(stream).await?;
-        }
+        verified.next_from = Some(from.saturating_add(limit));
         Ok(verified)
+    }
+
+    async fn find_link(&mut self, stream: Stream, sequence: i64) -> Result<Option<LinkRow>> {
+        fetch_optional!(
+            self,
+            LinkRow,
+            "SELECT seq, row_id, tenant_id, project_id, hash FROM chain WHERE stream = $1 AND seq = $2",
+            stream.name(),
+            sequence
+        )
+    }
+
+    /// There is no link `end`: that is right only if nothing comes after it, nothing is beside the chain, and the
+    /// table holds as many links as were walked.
+    async fn check_end(&mut self, stream: Stream, end: i64) -> Result<Option<Broken>> {
+        let missing = |problem: String| Some(Broken { sequence: end, row_id: "(missing)".into(), problem });
+        let after: Option<(i64,)> = fetch_optional!(
+            self,
+            (i64,),
+            "SELECT seq FROM chain WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 1",
+            stream.name(),
+            end
+        )?;
+        if let Some((next,)) = after {
+            return Ok(missing(format!("number {end} is missing; the next one is {next}")));
+        }
+        // Every platform records its own creation first.
+        if end == 1 && stream == Stream::Audit && self.count_unnumbered(stream).await? == 0 {
+            return Ok(missing("the chain is empty, but every platform has a first row".into()));
+        }
+        if let Some(broken) = self.find_unchained(stream).await? {
+            return Ok(Some(broken));
+        }
+        // SQLite answers most questions from an index: ask the table itself too.
+        let sql = match self.dialect() {
+            Dialect::Sqlite => "SELECT COUNT(*) FROM chain NOT INDEXED WHERE stream = $1",
+            Dialect::Postgres => "SELECT COUNT(*) FROM chain WHERE stream = $1",
+        };
+        let stored = scalar!(self, i64, sql, stream.name())?;
+        if stored != end - 1 {
+            return Ok(missing(format!("the table holds {stored} links, its index leads to {}", end - 1)));
+        }
+        Ok(None)
     }
 
     async fn link_hash(&mut self, stream: Stream, sequence: i64) -> Result<Option<Hash>> {
@@ -314,52 +390,62 @@ impl Session {
         row.map(|(hash,)| to_hash(&hash)).transpose()
     }
 
+    /// The link's hash, or what is wrong with it.
     async fn check_link(
         &mut self,
         stream: Stream,
-        expected: i64,
+        sequence: i64,
         previous: &Hash,
         link: &LinkRow,
-    ) -> Option<String> {
-        if link.seq != expected {
-            return Some(format!("number {expected} is missing; the next one is {}", link.seq));
-        }
-        let content = match self.find_content(stream, link.row_id).await {
-            Ok(Some(content)) => content,
-            Ok(None) => return Some("the row this number belongs to is gone or has another id".into()),
-            Err(error) => return Some(format!("the row cannot be read: {error}")),
+    ) -> std::result::Result<Hash, String> {
+        // The driver panics on moments that have no place in our calendar; a damaged row must not do that to us.
+        let content = AssertUnwindSafe(self.find_content(stream, link.row_id)).catch_unwind().await;
+        let content = match content {
+            Ok(Ok(Some(content))) => content,
+            Ok(Ok(None)) => return Err("the row this number belongs to is gone or has another id".into()),
+            Ok(Err(_)) | Err(_) => return Err("the row cannot be read: its columns are damaged".into()),
         };
-        if content.link(previous, expected).as_slice() != link.hash.as_slice() {
-            return Some("the row or its hash was changed after it was written".into());
+        let hash = content.link(previous, sequence);
+        if hash.as_slice() != link.hash.as_slice() {
+            return Err("the row or its hash was changed after it was written".into());
         }
         let at = content.scope();
         if (at.tenant().map(TenantId::uuid), at.project().map(ProjectId::uuid))
             != (link.tenant_id, link.project_id)
         {
-            return Some("the number points at another tenant or project than its row".into());
+            return Err("the number points at another tenant or project than its row".into());
         }
-        None
+        Ok(hash)
     }
 
     /// A row that has neither a number nor a place in the queue was put there behind our back.
     async fn find_unchained(&mut self, stream: Stream) -> Result<Option<Broken>> {
-        let sql = match stream {
-            Stream::Audit => {
+        let sql = match (stream, self.dialect()) {
+            (Stream::Audit, Dialect::Sqlite) => {
+                "SELECT a.id FROM audit a NOT INDEXED WHERE NOT EXISTS (SELECT 1 FROM chain c WHERE c.stream = 'audit' AND c.row_id = a.id) \
+                 AND NOT EXISTS (SELECT 1 FROM unnumbered u WHERE u.stream = 'audit' AND u.row_id = a.id) LIMIT 1"
+            }
+            (Stream::Audit, Dialect::Postgres) => {
                 "SELECT a.id FROM audit a WHERE NOT EXISTS (SELECT 1 FROM chain c WHERE c.stream = 'audit' AND c.row_id = a.id) \
                  AND NOT EXISTS (SELECT 1 FROM unnumbered u WHERE u.stream = 'audit' AND u.row_id = a.id) LIMIT 1"
             }
-            Stream::Events => {
+            (Stream::Events, Dialect::Sqlite) => {
+                "SELECT e.id FROM events e NOT INDEXED WHERE NOT EXISTS (SELECT 1 FROM chain c WHERE c.stream = 'events' AND c.row_id = e.id) \
+                 AND NOT EXISTS (SELECT 1 FROM unnumbered u WHERE u.stream = 'events' AND u.row_id = e.id) LIMIT 1"
+            }
+            (Stream::Events, Dialect::Postgres) => {
                 "SELECT e.id FROM events e WHERE NOT EXISTS (SELECT 1 FROM chain c WHERE c.stream = 'events' AND c.row_id = e.id) \
                  AND NOT EXISTS (SELECT 1 FROM unnumbered u WHERE u.stream = 'events' AND u.row_id = e.id) LIMIT 1"
             }
         };
-        let row: Option<(Uuid,)> = fetch_optional!(self, (Uuid,), sql)?;
-        Ok(row.map(|(id,)| Broken {
-            sequence: 0,
-            row_id: id.to_string(),
-            problem: "the row is in no chain: it was written past the platform, or its number was removed"
-                .into(),
-        }))
+        let found: Result<Option<(Uuid,)>> = fetch_optional!(self, (Uuid,), sql);
+        let problem =
+            "the row is in no chain: it was written past the platform, or its id or number was changed";
+        Ok(match found {
+            Ok(None) => None,
+            Ok(Some((id,))) => Some(Broken { sequence: 0, row_id: id.to_string(), problem: problem.into() }),
+            Err(_) => Some(Broken { sequence: 0, row_id: "(unreadable)".into(), problem: problem.into() }),
+        })
     }
 }
 
@@ -386,9 +472,17 @@ impl Tx {
         }
         let Head { mut sequence, mut hash } = self.chain_head(stream).await?;
         for (row_id,) in &waiting {
-            let content = self.find_content(stream, *row_id).await?.ok_or_else(|| {
-                Error::internal(format!("{} row {row_id} waits for a number but is not there", stream.name()))
-            })?;
+            let Some(content) = self.find_content(stream, *row_id).await? else {
+                // Somebody removed a row before it had a number. The others must not wait for it.
+                tracing::error!("{} row {row_id} waited for a number but is gone", stream.name());
+                execute!(
+                    self,
+                    "DELETE FROM unnumbered WHERE stream = $1 AND row_id = $2",
+                    stream.name(),
+                    *row_id
+                )?;
+                continue;
+            };
             sequence += 1;
             hash = content.link(&hash, sequence);
             let at = content.scope();

@@ -271,20 +271,28 @@ async fn connect_sqlite(options: &ConnectOptions<'_>) -> Result<Db> {
         .statement_cache_capacity(256);
     let write = SqlitePoolOptions::new()
         .max_connections(1)
-        // A file does not hang up: asking each time whether it is still there costs more than most reads.
-        .test_before_acquire(false)
+        .before_acquire(|connection, _| Box::pin(is_usable(connection)))
         .acquire_timeout(Duration::from_secs(30))
         .connect_with(base.clone())
         .await
         .map_err(map_error)?;
     let read = SqlitePoolOptions::new()
         .max_connections(options.max_connections.clamp(2, 8))
+        // A file does not hang up: asking each time whether it is still there costs more than most reads.
         .test_before_acquire(false)
         .acquire_timeout(Duration::from_secs(10))
         .connect_with(base)
         .await
         .map_err(map_error)?;
     Ok(Db::Sqlite { write, read })
+}
+
+/// After a full disk SQLite has rolled back by itself, and the driver still counts a transaction: such a connection
+/// would refuse every write for ever, so it is dropped and a new one opened.
+async fn is_usable(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    use sqlx::Connection as _;
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 async fn connect_postgres(options: &ConnectOptions<'_>) -> Result<Db> {

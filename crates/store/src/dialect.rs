@@ -78,17 +78,28 @@ pub(crate) fn map_error(error: sqlx::Error) -> Error {
         }
         sqlx::Error::Database(inner) => {
             let code = inner.code().unwrap_or_default();
-            // 40001/40P01: serialisation or deadlock; 55P03: lock wait ended; 57P01..03, 53300: shutting down or full.
-            let passing = ["40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300"];
-            // SQLite: 5 busy, 6 locked, 261/517 their extended forms, 13 disk full, 8/1032 read-only.
-            let sqlite_passing = ["5", "6", "261", "517", "13", "8", "1032"];
-            if passing.contains(&code.as_ref()) || sqlite_passing.contains(&code.as_ref()) {
-                return unavailable("The database is busy or full right now; try again.").with_source(error);
+            if is_passing(&code) {
+                return unavailable("The database is busy, full or away right now; try again.")
+                    .with_source(error);
             }
         }
         _ => {}
     }
     Error::internal(format!("database: {error}")).with_source(error)
+}
+
+/// What an operator mends or time heals, as opposed to our own mistakes.
+fn is_passing(code: &str) -> bool {
+    if let (5, true) = (code.len(), code.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        // Connection, resources, operator's doing; serialisation and lock waits; read-only after a failover;
+        // database or privilege taken away.
+        let classes = ["08", "53", "57", "58", "28", "40"];
+        let codes = ["55P03", "55000", "25006", "3D000", "42501"];
+        return classes.contains(&&code[..2]) || codes.contains(&code);
+    }
+    // SQLite's extended codes keep the plain one in their low byte: busy, locked, no memory, read-only, I/O error,
+    // full, cannot open.
+    code.parse::<u32>().is_ok_and(|code| [5, 6, 7, 8, 10, 13, 14].contains(&(code & 0xff)))
 }
 
 fn unavailable(message: &str) -> Error {

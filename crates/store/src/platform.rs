@@ -30,15 +30,16 @@ impl Session {
 }
 
 impl Tx {
-    pub async fn insert_platform(&mut self, platform_id: Uuid, kek_id: &str, at: Timestamp) -> Result<()> {
-        execute!(
+    /// `false` if another first start was faster.
+    pub async fn insert_platform(&mut self, platform_id: Uuid, kek_id: &str, at: Timestamp) -> Result<bool> {
+        let inserted = execute!(
             self,
-            "INSERT INTO platform (id, platform_id, era, kek_id, created_at) VALUES (1, $1, 1, $2, $3)",
+            "INSERT INTO platform (id, platform_id, era, kek_id, created_at) VALUES (1, $1, 1, $2, $3) ON CONFLICT DO NOTHING",
             platform_id,
             kek_id,
             at.to_datetime()
         )?;
-        Ok(())
+        Ok(inserted == 1)
     }
 
     /// The key that seals new secrets, held still until this transaction ends, so that a rotation cannot pass by

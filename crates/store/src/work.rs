@@ -170,6 +170,18 @@ impl Tx {
         Ok(row.map(|(epoch,)| Lease { name: name.to_owned(), owner: owner.to_owned(), epoch }))
     }
 
+    /// Gives a lease back before its time, so that the next holder need not wait.
+    pub async fn release_lease(mut self, name: &str, owner: &str, now: Timestamp) -> Result<()> {
+        execute!(
+            self,
+            "UPDATE leases SET lease_until = $3 WHERE name = $1 AND owner = $2 AND lease_until > $3",
+            name,
+            owner,
+            now.to_datetime()
+        )?;
+        self.commit_housekeeping().await
+    }
+
     /// Whether this transaction still acts for the holder; keeps the lease row still until it ends.
     pub(crate) async fn check_lease(&mut self, lease: &Lease) -> Result<bool> {
         let touched = execute!(

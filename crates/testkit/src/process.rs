@@ -25,21 +25,26 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Bootstraps the demo platform and prepares to serve on a free port.
     pub fn prepare(data: &Path, database: Option<&str>) -> Self {
+        let server = Self::bare(data, database);
+        let output =
+            server.run(&["bootstrap", "--demo", "--admin-file", &server.admin_file().display().to_string()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        server
+    }
+
+    /// Nothing made yet; a free port chosen.
+    pub fn bare(data: &Path, database: Option<&str>) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|socket| socket.local_addr())
             .expect("a free port")
             .port();
-        let server = Self {
+        Self {
             child: None,
             data: data.to_owned(),
             database: database.map(str::to_owned),
             port,
             settings: Vec::new(),
-        };
-        let output =
-            server.run(&["bootstrap", "--demo", "--admin-file", &server.admin_file().display().to_string()]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        server
+        }
     }
 
     /// Another server that takes over this one's port and admin file, with its own data and database.

@@ -205,7 +205,13 @@ pub async fn exchange(
 }
 
 /// Checks e-mail and password; one answer for every way to be wrong.
-pub(crate) async fn password(plane: &ControlPlane, email: &str, password: &Secret<String>) -> Result<UserId> {
+///
+/// Returns the hash that was compared too: whoever acts on the answer checks that it is still the one.
+pub(crate) async fn password(
+    plane: &ControlPlane,
+    email: &str,
+    password: &Secret<String>,
+) -> Result<(UserId, String)> {
     let folded = gpuaas_domain::text::Email::parse(email).ok();
     let mut session = plane.store.read().await?;
     let user = match &folded {
@@ -217,9 +223,9 @@ pub(crate) async fn password(plane: &ControlPlane, email: &str, password: &Secre
         None => None,
     };
     drop(session);
-    let fits = plane.password_fits(password, hash).await?;
+    let fits = plane.password_fits(password, hash.clone()).await?;
     match user {
-        Some(user) if fits && user.state == Standing::Active => Ok(user.id),
+        Some(user) if fits && user.state == Standing::Active => Ok((user.id, hash.unwrap_or_default())),
         Some(_) if fits => Err(account_disabled()),
         _ => Err(Error::unauthenticated("invalid_credentials", "E-mail and password do not fit together.")),
     }

@@ -13,7 +13,7 @@ use gpuaas_store::Tx;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{roles, users};
+use super::{projects, roles, service_accounts, users};
 use crate::{OpContext, Prepared, Target};
 
 pub enum Who {
@@ -39,6 +39,17 @@ pub async fn create(ctx: &OpContext, target: Target, role: &str, who: Who) -> Re
     let permit = ctx.permit_at(Permission::BindingManage, target).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_platform().await?;
+    match permit.scope() {
+        Scope::Platform => {}
+        Scope::Tenant(tenant) => {
+            tx.lock_tenant(tenant).await?;
+            projects::check_tenant_active(&mut tx, tenant).await?;
+        }
+        Scope::Project(_, project) => {
+            tx.lock_project(project).await?;
+            service_accounts::check_home_active(&mut tx, project).await?;
+        }
+    }
     let role = roles::find_by_name(&mut tx, role, "/role").await?;
     permit.check_may_grant(&role.permissions)?;
     let principal = find_principal(&mut tx, &permit, who).await?;

@@ -26,7 +26,13 @@ pub async fn ensure_platform(store: &Store, new_id: Uuid, kek_id: &str, stamp: S
         return Ok(platform.platform_id);
     }
     let at = tx.at();
-    tx.insert_platform(new_id, kek_id, at).await?;
+    if !tx.insert_platform(new_id, kek_id, at).await? {
+        drop(tx);
+        let platform = store.read().await?.find_platform().await?;
+        return platform
+            .map(|platform| platform.platform_id)
+            .ok_or_else(|| Error::internal("the platform's row is gone"));
+    }
     tx.commit(Change::new("platform.create", ObjectRef::new("platform", new_id)), None).await?;
     Ok(new_id)
 }
@@ -69,6 +75,20 @@ pub async fn ensure_admin(plane: &ControlPlane, email: &Email) -> Result<Option<
         .event(EventType::UserCreated, users::view(&user));
     tx.commit(change, None).await?;
     Ok(Some(password))
+}
+
+/// A new password for an admin whose password nobody knows any more.
+pub async fn reset_admin_password(plane: &ControlPlane, email: &Email) -> Result<Secret<String>> {
+    let password = plane.make_password();
+    let hash = plane.hash_password(&password).await?;
+    let mut tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
+    let user = tx
+        .find_user_by_email(email.as_str())
+        .await?
+        .ok_or_else(|| Error::invalid("unknown_user", "There is no account with this e-mail address."))?;
+    tx.set_password_hash(user.id, Some(&hash)).await?;
+    tx.commit(Change::new("bootstrap.reset_password", ObjectRef::new("user", user.id)), None).await?;
+    Ok(password)
 }
 
 /// Makes sure a tenant with one project exists, for newcomers to try things in.

@@ -29,7 +29,7 @@ fn wrap_place(wrap: &Wrap) -> Place {
     }
 }
 
-/// Seals inside `tx`, under the key the database says is current; a key turned over meanwhile is fetched first.
+/// Seals inside `tx`, under the key the database says is current, which stays so until the transaction ends.
 async fn seal_in(
     plane: &ControlPlane,
     tx: &mut Tx,
@@ -37,20 +37,8 @@ async fn seal_in(
     place: Place,
     plain: &Secret<Vec<u8>>,
 ) -> Result<Sealed> {
-    let expected = tx.lock_kek().await?;
-    if plane.custody.current_key() != expected {
-        plane.custody.refresh()?;
-    }
-    let sealed = plane.custody.seal(class, place, plain).await?;
-    if sealed.kek_id != expected {
-        return Err(Error::new(
-            Kind::Unavailable,
-            "master_key_changing",
-            "The master key is being turned over; try again.",
-        )
-        .with_internal(format!("database expects {expected}, custody seals with {}", sealed.kek_id)));
-    }
-    Ok(sealed)
+    let key_id = tx.lock_kek().await?;
+    plane.custody.seal(&key_id, class, place, plain).await
 }
 
 pub(crate) async fn wrap(
@@ -190,49 +178,53 @@ pub async fn rotate_token_key(plane: &ControlPlane) -> Result<KeyId> {
 
 /// Puts every sealed value under the current master key. First tells the database, so that from then on nothing
 /// new is sealed under an older one; then rewraps what there is. Repeating it continues where it stopped.
-pub async fn rewrap_all(plane: &ControlPlane) -> Result<usize> {
-    let current = plane.custody.current_key();
+pub async fn rewrap_all(plane: &ControlPlane, current: &str) -> Result<usize> {
     let permit = Permit::system("rotate-master-key", Scope::Platform);
     let mut tx = plane.store.begin(&permit, plane.own_stamp()).await?;
-    tx.set_kek(&current).await?;
-    tx.commit(Change::new("custody.rotate_master_key", ObjectRef::new("master_key", &current)), None).await?;
+    tx.set_kek(current).await?;
+    tx.commit(Change::new("custody.rotate_master_key", ObjectRef::new("master_key", current)), None).await?;
     let mut moved = 0;
     loop {
         let mut session = plane.store.read().await?;
-        let secrets = session.list_secrets_besides(&current, 100).await?;
-        let wraps = session.list_wraps_besides(&current, 100).await?;
+        let secrets = session.list_secrets_besides(current, 100).await?;
+        let wraps = session.list_wraps_besides(current, 100).await?;
         drop(session);
         if secrets.is_empty() && wraps.is_empty() {
             return Ok(moved);
         }
         for secret in secrets {
-            rewrap_secret(plane, &permit, secret).await?;
+            rewrap_secret(plane, &permit, current, secret).await?;
             moved += 1;
         }
         for wrap in wraps {
-            rewrap_wrap(plane, &permit, wrap).await?;
+            rewrap_wrap(plane, &permit, current, wrap).await?;
             moved += 1;
         }
     }
 }
 
-async fn rewrap_secret(plane: &ControlPlane, permit: &Permit, secret: SealedSecret) -> Result<()> {
+async fn rewrap_secret(
+    plane: &ControlPlane,
+    permit: &Permit,
+    key_id: &str,
+    secret: SealedSecret,
+) -> Result<()> {
     let class =
         SecretClass::parse(&secret.class).ok_or_else(|| Error::internal("a secret has an unknown class"))?;
     let plain = plane.open_secret(class, &secret).await?;
-    let sealed = plane.custody.seal(class, secret_place(&secret), &plain).await?;
+    let sealed = plane.custody.seal(key_id, class, secret_place(&secret), &plain).await?;
     let mut tx = plane.store.begin(permit, plane.own_stamp()).await?;
     let resealed = SealedSecret { kek_id: sealed.kek_id, sealed: sealed.bytes, ..secret };
     settle(tx.reseal_secret(&resealed).await)?;
     tx.commit(Change::new("custody.rewrap", ObjectRef::new("secret", resealed.id)), None).await
 }
 
-async fn rewrap_wrap(plane: &ControlPlane, permit: &Permit, wrap: Wrap) -> Result<()> {
+async fn rewrap_wrap(plane: &ControlPlane, permit: &Permit, key_id: &str, wrap: Wrap) -> Result<()> {
     let class =
         SecretClass::parse(&wrap.class).ok_or_else(|| Error::internal("a wrap has an unknown class"))?;
     let sealed = Sealed { kek_id: wrap.kek_id.clone(), bytes: wrap.sealed.clone().unwrap_or_default() };
     let plain = plane.custody.open(class, wrap_place(&wrap), &sealed).await?;
-    let sealed = plane.custody.seal(class, wrap_place(&wrap), &plain).await?;
+    let sealed = plane.custody.seal(key_id, class, wrap_place(&wrap), &plain).await?;
     let mut tx = plane.store.begin(permit, plane.own_stamp()).await?;
     let resealed = Wrap { kek_id: sealed.kek_id, sealed: Some(sealed.bytes), ..wrap };
     settle(tx.reseal_wrap(&resealed).await)?;

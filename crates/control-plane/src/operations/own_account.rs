@@ -28,8 +28,16 @@ pub struct SignedIn {
 }
 
 pub async fn sign_in(ctx: &OpContext, email: &str, password: &Secret<String>) -> Result<Prepared<SignedIn>> {
-    let user = authenticate::password(&ctx.plane, email, password).await?;
-    let tx = ctx.begin(&Permit::own_account(Actor::User(user))).await?;
+    let (user, hash) = authenticate::password(&ctx.plane, email, password).await?;
+    let mut tx = ctx.begin(&Permit::own_account(Actor::User(user))).await?;
+    tx.lock_user(user).await?;
+    // A reset that came in between counts: the old password must not open anything after it.
+    if tx.find_password_hash(user).await? != Some(hash) {
+        return Err(Error::unauthenticated(
+            "invalid_credentials",
+            "E-mail and password do not fit together.",
+        ));
+    }
     open_session(ctx, tx, user).await
 }
 
@@ -136,6 +144,18 @@ pub async fn create_token(
     let permit = Permit::own_account(Actor::User(user));
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_user(user).await?;
+    // A reset or revocation that came in between counts: what is gone makes nothing new.
+    let still_there = match ctx.known()?.credential {
+        Credential::Session(id) => tx.find_session(id).await?.is_some(),
+        Credential::PersonalToken(id) => tx.find_personal_token(id).await?.is_some(),
+        Credential::ServiceAccountToken => false,
+    };
+    if !still_there {
+        return Err(Error::unauthenticated(
+            "invalid_token",
+            "The token or session has ended; sign in again.",
+        ));
+    }
     let at = tx.at();
     let limit = tx.effective_limit(permit.scope(), Limit::PersonalTokens).await?;
     Limit::PersonalTokens.check(limit, tx.count_personal_tokens(user, at).await?)?;

@@ -25,6 +25,7 @@ pub async fn create(
     let permit = ctx.permit_tenant(Permission::ProjectCreate, tenant).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_tenant(tenant).await?;
+    check_tenant_active(&mut tx, tenant).await?;
     let limit = tx.effective_limit(permit.scope(), Limit::Projects).await?;
     Limit::Projects.check(limit, tx.count_projects(tenant).await?)?;
     let display_name = name.map_or_else(|| slug.to_string(), String::from);
@@ -35,6 +36,14 @@ pub async fn create(
         .after(project.audit_view())
         .event(EventType::ProjectCreated, view(&project));
     Ok(Prepared::new(tx, change, project))
+}
+
+/// Asked again under the lock: the tenant may have been deleted since the door looked.
+pub(crate) async fn check_tenant_active(tx: &mut Tx, tenant: TenantId) -> Result<()> {
+    if tx.locate_tenant(tenant).await?.is_some_and(Standing::is_active) {
+        return Ok(());
+    }
+    Err(Error::conflict("tenant_not_active", "The tenant was suspended or deleted meanwhile."))
 }
 
 pub(crate) fn new_project(

@@ -78,6 +78,8 @@ pub async fn update(
         permit.check_may_grant(wanted)?;
     }
     let (mut tx, before) = load_custom(ctx, &permit, id).await?;
+    // Nor does anybody take away what they do not hold.
+    permit.check_may_grant(&before.permissions)?;
     let wanted = Role {
         display_name: name.map_or_else(|| before.display_name.clone(), String::from),
         permissions: permissions.unwrap_or_else(|| before.permissions.clone()),

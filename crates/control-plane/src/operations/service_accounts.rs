@@ -91,6 +91,7 @@ pub async fn create(
     let permit = ctx.permit_project(Permission::ServiceAccountManage, project).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
+    check_home_active(&mut tx, project).await?;
     let limit = tx.effective_limit(permit.scope(), Limit::ServiceAccounts).await?;
     Limit::ServiceAccounts.check(limit, tx.count_service_accounts(project).await?)?;
     let at = tx.at();
@@ -189,6 +190,10 @@ pub async fn rotate_key(
             "A disabled service account cannot get a new key.",
         ));
     }
+    // Whoever gets the key gets what the account holds.
+    let held = tx.list_grants(id.uuid()).await?.into_iter().flat_map(|grant| grant.permissions).collect();
+    permit.check_may_grant(&held)?;
+    check_home_active(&mut tx, project).await?;
     let at = tx.at();
     tx.end_account_keys(id, at.plus_seconds(i64::from(overlap))).await?;
     let account = tx.update_service_account(before.clone()).await?;
@@ -216,6 +221,18 @@ pub async fn delete(
     let change =
         change(ctx, &before, &after).because(reason).event(EventType::ServiceAccountDeleted, view(&after));
     Ok(Prepared::new(tx, change, ()))
+}
+
+/// Asked again under the lock: the project may have been deleted since the door looked.
+pub(crate) async fn check_home_active(tx: &mut Tx, project: ProjectId) -> Result<()> {
+    let located = tx.locate_project(project).await?;
+    if located.is_some_and(|located| located.project.is_active() && located.tenant.is_active()) {
+        return Ok(());
+    }
+    Err(Error::conflict(
+        "project_not_active",
+        "The project or its tenant was suspended or deleted meanwhile.",
+    ))
 }
 
 async fn load(

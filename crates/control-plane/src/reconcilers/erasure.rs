@@ -71,6 +71,9 @@ fn id_of<T: FromStr>(work: &Work) -> Result<T> {
 async fn erase_tenant(tx: &mut Tx, permit: &Permit, id: TenantId) -> Result<Change> {
     let before = tx.find_tenant(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     let state = before.state.after(Move::Erase)?;
+    if tx.count_projects(id).await? > 0 {
+        return Err(Error::conflict("has_live_objects", "The tenant still has live projects."));
+    }
     tx.delete_bindings_at(Scope::Tenant(id)).await?;
     let after = tx.update_tenant(Tenant { state, display_name: String::new(), ..before.clone() }).await?;
     Ok(Change::new("tenants.erase", ObjectRef::new("tenant", id))
@@ -83,6 +86,9 @@ async fn erase_tenant(tx: &mut Tx, permit: &Permit, id: TenantId) -> Result<Chan
 async fn erase_project(tx: &mut Tx, permit: &Permit, id: ProjectId) -> Result<Change> {
     let before = tx.find_project(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     let state = before.state.after(Move::Erase)?;
+    if tx.count_service_accounts(id).await? > 0 {
+        return Err(Error::conflict("has_live_objects", "The project still has live service accounts."));
+    }
     tx.delete_bindings_at(before.scope()).await?;
     let after = tx.update_project(Project { state, display_name: String::new(), ..before.clone() }).await?;
     Ok(Change::new("projects.erase", ObjectRef::new("project", id))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use gpuaas_control_plane::operations::{bootstrap, custody};
-use gpuaas_custody::Keyring;
+use gpuaas_custody::{Keyring, SecretStore as _};
 use gpuaas_domain::text::{Email, Slug};
 use gpuaas_domain::{Error, Result, Secret};
 use serde_json::json;
@@ -149,7 +149,13 @@ fn print(text: &str) {
 }
 
 async fn dispatch(cli: Cli) -> Result<()> {
-    let config = config::load(cli.config.as_deref())?;
+    let config = config::load(cli.config.as_deref()).map_err(|error| match error.code() {
+        "validation_failed" => error.reworded(
+            "config_invalid",
+            "The configuration (file or GPUAAS__… variables) cannot be accepted.",
+        ),
+        _ => error,
+    })?;
     match cli.command {
         Command::Serve => serve(config).await,
         Command::Bootstrap(arguments) => make_first(&config, &arguments).await,
@@ -205,6 +211,8 @@ async fn wait_for_signal() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let open = |kind| signal(kind).map_err(|error| Error::internal(format!("signals: {error}")));
     let (mut terminate, mut interrupt) = (open(SignalKind::terminate())?, open(SignalKind::interrupt())?);
+    // A file at its size limit shall fail that write, not end the server (SIGXFSZ).
+    let _file_limit = open(SignalKind::from_raw(25))?;
     tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     Ok(())
 }
@@ -229,14 +237,10 @@ async fn make_first(config: &Config, arguments: &Bootstrap) -> Result<()> {
     let before = read_admin_file(&arguments.admin_file);
     let known = before.as_ref().and_then(|file| file["password"].as_str()).map(str::to_owned);
     let password = made.map(|password| password.expose().clone()).or(known).map(Secret::new);
-    let Some(password) = password else {
-        return Err(Error::conflict(
-            "admin_password_unknown",
-            format!(
-                "{email} exists, but {} does not hold its password; reset it with another admin or remove the data folder.",
-                arguments.admin_file.display()
-            ),
-        ));
+    let password = match password {
+        Some(password) => password,
+        // Lost, or never written because an earlier run was killed: whoever runs this owns the machine anyway.
+        None => bootstrap::reset_admin_password(&plane, &email).await?,
     };
     let body = json!({"url": url, "email": email, "password": password.expose()});
     write_private(
@@ -263,10 +267,13 @@ async fn login_link(config: &Config, arguments: &LoginLink) -> Result<()> {
     Ok(())
 }
 
+/// One at a time: the lock is held until the old key is gone, and it goes only when nothing needs it.
 async fn rotate_master_key(config: &Config) -> Result<()> {
     let opened = roles::open(config).await?;
+    let _turn = opened.custody.lock()?;
     opened.custody.update(Keyring::add_key)?;
-    let moved = custody::rewrap_all(&opened.plane).await?;
+    let key_id = opened.custody.current_key();
+    let moved = custody::rewrap_all(&opened.plane, &key_id).await?;
     opened.custody.update(|keyring, _| keyring.retire_others())?;
     print(&format!("{moved} secret(s) are under the new master key; the old one opens nothing any more."));
     Ok(())

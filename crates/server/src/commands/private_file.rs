@@ -18,8 +18,9 @@ impl PrivateFile {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".part");
         let temporary = PathBuf::from(temporary);
-        let file =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
+        // Made anew, so that it has our mode and is nobody's link.
+        let _ = std::fs::remove_file(&temporary);
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
         let file = file.map_err(|error| unwritable(path, &error))?;
         Ok(Self { out: BufWriter::new(file), temporary, path: path.to_owned() })
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use gpuaas_control_plane::{Clock as _, SystemClock};
-use gpuaas_custody::{Keyring, SystemEntropy};
+use gpuaas_custody::{KeyFileLock, Keyring, SystemEntropy};
 use gpuaas_domain::{Error, Result, Secret};
 use gpuaas_store::transfer::Fingerprints;
 use serde_json::json;
@@ -65,6 +65,8 @@ const BACKUP_FORMAT: &str = "gpuaas-backup/1";
 pub(super) async fn backup(config: &Config, file: &Path) -> Result<()> {
     let store = roles::connect(config).await?;
     check_current(&store).await?;
+    // No turning over meanwhile: the key in the file must open what the file holds.
+    let _turn = KeyFileLock::take(&config.master_key_file())?;
     let key = Keyring::load(&config.master_key_file())?.to_text();
     let mut files = json!({});
     for name in ["ca.pem", "ca-key.pem"] {
@@ -83,6 +85,12 @@ pub(super) async fn backup(config: &Config, file: &Path) -> Result<()> {
         file.display()
     ));
     Ok(())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).map_err(|error| {
+        Error::invalid("file_unwritable", format!("{} cannot be written: {error}.", to.display()))
+    })
 }
 
 pub(super) async fn restore(config: &Config, file: &Path) -> Result<()> {
@@ -107,8 +115,19 @@ pub(super) async fn restore(config: &Config, file: &Path) -> Result<()> {
     let store = roles::connect(config).await?;
     store.migrate().await?;
     let stamp = roles::first_stamp(&SystemClock, &SystemEntropy::new());
+    // The key is on disk before the rows are: a run that is killed in between is finished by the next one.
+    let pending = config.master_key_file().with_extension("restoring");
+    if let Some(platform) = store.read().await?.find_platform().await?
+        && pending.exists()
+        && platform.kek_id == keyring.current()
+    {
+        rename(&pending, &config.master_key_file())?;
+        print("An earlier restore was killed just before its end; it is finished now.");
+        return Ok(());
+    }
+    keyring.save(&pending)?;
     let prints = store.import(&mut lines, stamp, true).await?;
-    keyring.save(&config.master_key_file())?;
+    rename(&pending, &config.master_key_file())?;
     if let Some(files) = head["ca"].as_object().filter(|files| !files.is_empty()) {
         std::fs::create_dir_all(config.ca_dir()).map_err(|error| Error::internal(error.to_string()))?;
         for name in ["ca.pem", "ca-key.pem"] {

@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use tracing::Instrument as _;
 
 use super::credential::identify;
+use super::events::Seats;
 use super::extract::Call;
 use super::idempotency::{self, Claim, InFlight};
 use super::origin::OwnOrigins;
@@ -46,6 +47,7 @@ pub struct App {
     pub(crate) cookie_name: String,
     pub(crate) secure_cookies: bool,
     pub(crate) streams: Arc<Semaphore>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) wrong_passwords: Buckets<String>,
     reads: Buckets<String>,
     writes: Buckets<String>,
@@ -79,6 +81,7 @@ impl App {
             cookie_name: format!("{prefix}gpuaas_session_{short}"),
             secure_cookies,
             streams: Arc::new(Semaphore::new(max_streams)),
+            seats: Arc::default(),
             wrong_passwords: Buckets::new(f64::from(wrong_passwords) / 600.0, f64::from(wrong_passwords)),
             reads: bucket(reads_per_second),
             writes: bucket(writes_per_second),
@@ -121,6 +124,13 @@ pub(super) async fn outermost(State(app): State<AppState>, mut request: Request,
         actor = tracing::field::Empty,
     );
     let method = request.method().clone();
+    // HTTP/2 names the host in the address instead of a header; the rules about hosts read the header.
+    if let Some(authority) = request.uri().authority().map(|authority| authority.as_str().to_owned())
+        && !request.headers().contains_key(header::HOST)
+        && let Ok(value) = HeaderValue::from_str(&authority)
+    {
+        request.headers_mut().insert(header::HOST, value);
+    }
     request.extensions_mut().insert(origin.clone());
     let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
     let mut response =
@@ -210,8 +220,16 @@ async fn pass(app: &AppState, route: Route, request: Request, next: Next) -> Res
     match admit(app, route, request).await {
         Ok(Admitted::Replay(response)) => response,
         Ok(Admitted::Go(request)) => {
-            let context = request.extensions().get::<Call>().map(|call| call.context.clone());
+            let call = request.extensions().get::<Call>().cloned();
             let response = next.run(request).await;
+            if let (Some(Carried(error)), Some(claim)) =
+                (response.extensions().get::<Carried>(), call.as_ref().and_then(|call| call.claim.as_ref()))
+                && matches!(error.0.kind(), Kind::Conflict | Kind::Stale | Kind::NotFound)
+                && let Some(first) = first_answer_elsewhere(app, claim).await
+            {
+                return first;
+            }
+            let context = call.map(|call| call.context);
             // Whatever rule refused a caller we know, the refusal is in the trail.
             match (response.extensions().get::<Carried>().cloned(), context) {
                 (Some(Carried(error)), Some(context)) => match context.ensure_denial_recorded(&error.0).await
@@ -224,6 +242,14 @@ async fn pass(app: &AppState, route: Route, request: Request, next: Next) -> Res
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// Another process may have answered the same key while we tried: then its answer is the answer.
+async fn first_answer_elsewhere(app: &App, claim: &Claim) -> Option<Response> {
+    let not_before = app.plane.now().plus_seconds(-RETENTION_SECONDS);
+    let mut session = app.plane.store.read().await.ok()?;
+    let stored = session.find_idempotency(claim.key(), not_before).await.ok()??;
+    (stored.request_hash == claim.request_hash()).then(|| reply::replay(stored.status, stored.reply))
 }
 
 enum Admitted {
@@ -263,7 +289,9 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         RateClass::Write => app.writes.take(principal.clone(), now).inspect_err(|_| count_limited(app))?,
         RateClass::Free | RateClass::Credential => {}
     }
-    let bytes = collect(body, row.body_limit).await?;
+    let slow = |_| Error::new(Kind::Unavailable, "request_timeout", "The body took too long; try again.");
+    let bytes =
+        tokio::time::timeout(app.request_timeout, collect(body, row.body_limit)).await.map_err(slow)??;
     let is_known = matches!(caller, Caller::Known(_));
     let mut call = make_call(app, route, &mut parts, caller).await?;
     let permitted = permit(&mut call).await;

@@ -1,7 +1,8 @@
 //! Events as they happen: server-sent events and WebSocket. A stream ends when its caller's authority does.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aide::OperationOutput;
@@ -30,6 +31,47 @@ use super::problem::{ApiError, ApiResult};
 const RECHECK: Duration = Duration::from_secs(4);
 const PAGE: u32 = 100;
 
+/// How many streams one caller may hold, so that nobody takes them all.
+const STREAMS_PER_CALLER: usize = 200;
+
+/// Who holds how many streams.
+#[derive(Default)]
+pub(crate) struct Seats(Mutex<HashMap<String, usize>>);
+
+/// One stream's place; given back when dropped.
+struct Seat {
+    seats: Arc<Seats>,
+    caller: String,
+}
+
+impl Seats {
+    fn take(self: &Arc<Self>, caller: &str) -> Result<Seat> {
+        let mut held = self.0.lock().expect("no holder of the seats panics");
+        let count = held.entry(caller.to_owned()).or_default();
+        if *count >= STREAMS_PER_CALLER {
+            return Err(too_many_streams());
+        }
+        *count += 1;
+        Ok(Seat { seats: self.clone(), caller: caller.to_owned() })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut held = self.seats.0.lock().expect("no holder of the seats panics");
+        if let Some(count) = held.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.caller);
+            }
+        }
+    }
+}
+
+fn too_many_streams() -> Error {
+    Error::new(Kind::Unavailable, "too_many_streams", "Too many event streams are open; try again later.")
+}
+
 /// Reads on from a position for as long as its caller may.
 struct Follower {
     call: Call,
@@ -40,24 +82,30 @@ struct Follower {
     credential: Option<Presented>,
     checked: tokio::time::Instant,
     _slot: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 impl Follower {
     async fn open(call: Call, headers: &HeaderMap, after: Option<i64>) -> ApiResult<Self> {
-        let slot = call.app.streams.clone().try_acquire_owned().map_err(|_| {
-            Error::new(
-                Kind::Unavailable,
-                "too_many_streams",
-                "Too many event streams are open; try again later.",
-            )
-        })?;
+        let slot = call.app.streams.clone().try_acquire_owned().map_err(|_| too_many_streams())?;
+        let seat = call.app.seats.take(&call.known()?.actor.id())?;
         // Before the first look, so that nothing numbered meanwhile is waited for in vain.
         let sequenced = call.plane.store.watch_sequenced();
         let (scope, after) = observe::start_following(&call, call.target()?, after).await?;
         let credential = presented(&call.app, headers)?;
         call.app.metrics.open_streams.inc();
         let checked = tokio::time::Instant::now();
-        Ok(Self { call, scope, after, ready: VecDeque::new(), sequenced, credential, checked, _slot: slot })
+        Ok(Self {
+            call,
+            scope,
+            after,
+            ready: VecDeque::new(),
+            sequenced,
+            credential,
+            checked,
+            _slot: slot,
+            _seat: seat,
+        })
     }
 
     /// The next event, or `None` when the stream is over.
@@ -118,7 +166,7 @@ impl Follower {
         let context = OpContext {
             caller: Caller::Known(Box::new(known)),
             granted: None,
-            denial: std::sync::Arc::default(),
+            denial: Arc::default(),
             ..self.call.context.clone()
         };
         observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
@@ -210,8 +258,10 @@ pub(super) async fn socket(
     }
     let follower = Follower::open(call, &headers, query.after).await?;
     let tasks = follower.call.app.tasks.clone();
-    let upgrade =
-        upgrade.max_message_size(4096).on_upgrade(move |socket| async move { pump(socket, follower).await });
+    let upgrade = upgrade
+        .max_frame_size(4096)
+        .max_message_size(4096)
+        .on_upgrade(move |socket| async move { pump(socket, follower).await });
     drop(tasks);
     Ok(Plain(upgrade))
 }

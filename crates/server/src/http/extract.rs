@@ -250,7 +250,10 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
             axum::extract::Query::<T>::try_from_uri(&parts.uri).map_err(|rejection| {
                 let text = rejection.body_text();
                 let text = text.rsplit_once(": ").map_or(text.as_str(), |(_, last)| last).to_owned();
-                Error::invalid("invalid_query", format!("The query string cannot be accepted: {text}."))
+                Error::invalid(
+                    "invalid_query",
+                    format!("The query string cannot be accepted: {}.", harmless(&text)),
+                )
             })?;
         Ok(Self(value))
     }

@@ -28,6 +28,14 @@ impl InFlight {
 }
 
 impl Claim {
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) fn request_hash(&self) -> &[u8] {
+        &self.request_hash
+    }
+
     pub(crate) fn record(&self, status: u16, reply: String) -> Record {
         Record { key: self.key.clone(), request_hash: self.request_hash, status, reply }
     }

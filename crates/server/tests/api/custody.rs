@@ -53,7 +53,7 @@ both_databases! {
         let other = LocalCustody::open_or_create(&file, std::sync::Arc::new(SystemEntropy::new())).unwrap();
         other.update(Keyring::add_key).unwrap();
         gpuaas_custody::SecretStore::refresh(&*p.plane().custody).unwrap();
-        let moved = custody::rewrap_all(p.plane()).await.unwrap();
+        let moved = custody::rewrap_all(p.plane(), &p.plane().custody.current_key()).await.unwrap();
         assert_eq!(moved, 2, "the token key and the wrapped key");
         other.update(|keyring, _| keyring.retire_others()).unwrap();
         gpuaas_custody::SecretStore::refresh(&*p.plane().custody).unwrap();
@@ -63,7 +63,7 @@ both_databases! {
         p.machine(&account, &pair).await.call(Route::ProjectGet, &[&home.project], None).await.expect(200);
         let open = json!({"token": wrapped.body["wrapped_private_key"]["token"]});
         p.anonymous().call(Route::Unwrap, &[], Some(&open)).await.expect(200);
-        assert_eq!(custody::rewrap_all(p.plane()).await.unwrap(), 0, "repeating changes nothing");
+        assert_eq!(custody::rewrap_all(p.plane(), &p.plane().custody.current_key()).await.unwrap(), 0, "repeating changes nothing");
     }
 
     /// L-02, K04: a sealed value moved to another row does not open.

@@ -142,6 +142,21 @@ both_databases! {
         let chain = "UPDATE chain SET hash = (SELECT c.hash FROM chain c WHERE c.stream = 'audit' AND c.seq = 1) WHERE stream = 'audit' AND seq = 3";
         let broken = crate::with_tampering(&p, chain, async || p.admin.get("/api/v1/audit/verify").await.expect(200)).await;
         assert_eq!(broken.body["broken"]["sequence"], 3);
+        let damaged = match p.kind {
+            Database::Sqlite => "UPDATE chain SET hash = x'00' WHERE stream = 'audit' AND seq = (SELECT MAX(seq) FROM chain WHERE stream = 'audit')",
+            Database::Postgres => "UPDATE chain SET hash = '\\x00' WHERE stream = 'audit' AND seq = (SELECT MAX(seq) FROM chain WHERE stream = 'audit')",
+        };
+        let broken = crate::with_tampering(&p, damaged, async || p.admin.get("/api/v1/audit/verify").await.expect(200)).await;
+        assert_eq!(broken.body["ok"], false, "a damaged end is named, not an error");
+        let unreadable = match p.kind {
+            Database::Sqlite => "UPDATE audit SET at = 'no time at all' WHERE action = 'tenants.create'",
+            Database::Postgres => "UPDATE audit SET at = 'infinity' WHERE action = 'tenants.create'",
+        };
+        let (broken, list) = crate::with_tampering(&p, unreadable, async || {
+            (p.admin.get("/api/v1/audit/verify").await.expect(200), p.admin.get("/api/v1/audit").await.expect(200))
+        }).await;
+        assert_eq!(broken.body["ok"], false, "a row that cannot be read is named");
+        assert!(list.text.contains("(unreadable)") && list.text.contains("projects.create"), "one row does not hide the others");
         let cut = "DELETE FROM chain WHERE stream = 'audit' AND seq = 2";
         let broken = crate::with_tampering(&p, cut, async || p.admin.get("/api/v1/audit/verify").await.expect(200)).await;
         assert_eq!(broken.body["broken"]["sequence"], 2);

@@ -127,4 +127,31 @@ both_databases! {
         p.admin.call(Route::TenantLimitSet, &[&tenant, "nonsense"], Some(&json!({"value": 3}))).await.expect_error(404, "not_found");
         p.admin.call(Route::TenantLimitSet, &[&tenant, "projects"], Some(&json!({"value": -1}))).await.expect_error(400, "validation_failed");
     }
+
+    /// Nothing is made inside what is being deleted, however close the two come.
+    async fn nothing_is_born_in_a_dying_tenant(p: TestPlatform) {
+        for round in 0..12 {
+            let tenant = p.admin.create_tenant(&format!("dying-{round}")).await;
+            let body = json!({"slug": format!("late-{round}")});
+            let at = [tenant.as_str()];
+            let (made, deleted) = tokio::join!(
+                p.admin.call(Route::ProjectCreate, &at, Some(&body)),
+                p.admin.call(Route::TenantDelete, &at, None),
+            );
+            assert_ne!((made.status, deleted.status), (201, 204), "round {round}");
+            assert!([201, 403, 404, 409].contains(&made.status) && [204, 409].contains(&deleted.status), "{} {}", made.text, deleted.text);
+        }
+        p.settle().await;
+    }
+
+    /// A role somewhere above lifts a suspension only for what that role itself may do.
+    async fn a_small_platform_role_does_not_lift_a_suspension(p: TestPlatform) {
+        let home = p.home("acme").await;
+        let (owner, id) = p.member("olga", "tenant-admin", Place::Tenant(&home.tenant)).await;
+        p.admin.call(Route::RoleCreate, &[], Some(&json!({"slug": "scraper", "permissions": ["platform.metrics.read"]}))).await.expect(201);
+        p.admin.call(Route::PlatformBindingCreate, &[], Some(&json!({"role": "scraper", "user_id": id}))).await.expect(201);
+        p.admin.call(Route::TenantSuspend, &[&home.tenant], None).await.expect(200);
+        owner.call(Route::TenantGet, &[&home.tenant], None).await.expect_error(403, "tenant_suspended");
+        owner.call(Route::ProjectSuspend, &[&home.project], None).await.expect_error(403, "tenant_suspended");
+    }
 }

@@ -127,4 +127,16 @@ both_databases! {
         let refused = p.admin.call(Route::ServiceAccountCreate, &[&home.project], Some(&refused)).await.expect(400);
         assert_eq!(refused.body["error"]["fields"][0]["path"], "/roles/1");
     }
+
+    /// A10: a key is what its account holds; nobody rotates one for an account that holds more than they do.
+    async fn rotating_a_key_is_no_way_up(p: TestPlatform) {
+        let home = p.home("acme").await;
+        let keeper = json!({"slug": "keeper", "permissions": ["projects.read", "service_accounts.read", "service_accounts.manage"]});
+        p.admin.call(Route::RoleCreate, &[], Some(&keeper)).await.expect(201);
+        let (keeper, _) = p.member("kim", "keeper", Place::Project(&home.project)).await;
+        let (strong, _) = p.admin.create_service_account(&home.project, "strong", &["project-admin"]).await;
+        let (weak, _) = p.admin.create_service_account(&home.project, "weak", &[]).await;
+        keeper.call(Route::ServiceAccountRotateKey, &[&home.project, &strong], None).await.expect_error(403, "cannot_grant_more_than_own");
+        keeper.call(Route::ServiceAccountRotateKey, &[&home.project, &weak], None).await.expect(200);
+    }
 }

@@ -179,3 +179,62 @@ async fn a_stop_signal_loses_nothing_that_was_answered() {
     assert!(found >= answered, "{found} found, {answered} answered");
     assert!(!server.log().contains("\"level\":\"ERROR\""));
 }
+
+/// N08: a disk that is full costs the writes of that moment, typed, and nothing after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_refused_and_heals() {
+    let database = TestDatabase::create(Database::Sqlite).await;
+    let mut server = ServerProcess::prepare(&database.folder().join("data"), None);
+    server.serve();
+    let admin = crate::admin(&server).await;
+    let limit = |bytes: &str| {
+        let pid = server.pid().to_string();
+        let done =
+            std::process::Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}")]).status();
+        assert!(done.expect("prlimit of util-linux runs").success());
+    };
+    limit("4096:unlimited");
+    for number in 0..5 {
+        let refused = admin.post("/api/v1/tenants", &json!({ "slug": format!("full-{number}") })).await;
+        refused.expect_error(503, "database_unavailable");
+        admin.get("/api/v1/tenants").await.expect(200);
+    }
+    limit("unlimited:unlimited");
+    admin.create_tenant("healed").await;
+    let list = admin.get("/api/v1/tenants").await.expect(200);
+    assert!(!list.text.contains("full-"), "nothing half done: {}", list.text);
+    server.terminate();
+    assert!(!server.log().contains("\"level\":\"ERROR\""), "{}", server.log());
+}
+
+/// Several first starts, and several rotations, at once: one at a time, and nothing sealed is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_first_starts_and_rotations_lose_no_key() {
+    let database = TestDatabase::create(Database::Sqlite).await;
+    let data = database.folder().join("data");
+    let file = data.with_extension("admin.json").display().to_string();
+    let server = ServerProcess::bare(&data, None);
+    let all = |arguments: &[&str]| {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| server.run(arguments))).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect::<Vec<_>>()
+        })
+    };
+    all(&["bootstrap", "--demo", "--admin-file", &file]);
+    let last = server.run(&["bootstrap", "--demo", "--admin-file", &file]);
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    for rotated in all(&["custody", "rotate-master-key"]) {
+        assert!(rotated.status.success(), "{}", String::from_utf8_lossy(&rotated.stderr));
+    }
+    let mut server = server;
+    server.serve();
+    let admin = crate::admin(&server).await;
+    let tenant = admin.create_tenant("acme").await;
+    let project = admin.create_project(&tenant, "lab").await;
+    let body = json!({"name": "ci", "key_delivery": "wrapped"});
+    let made = admin.post(&format!("/api/v1/projects/{project}/service-accounts"), &body).await.expect(201);
+    admin
+        .post("/api/v1/custody/unwrap", &json!({"token": made.body["wrapped_private_key"]["token"]}))
+        .await
+        .expect(200);
+}
