@@ -3,7 +3,7 @@
 //! Both are written once, in the transaction of the change they tell about, and never touched again. They hold
 //! ids, never personal data or secrets: of a personal field they say only that it was set or changed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::Timestamp;
 use crate::iam::Scope;
@@ -187,28 +187,6 @@ pub fn canonical(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
-}
-
-/// The event as the outside world sees it: a CloudEvents 1.0 envelope with our extensions.
-pub fn cloud_event(row: &EventRow, sequence: i64, source: &str) -> Value {
-    let mut envelope = Map::new();
-    envelope.insert("specversion".into(), json!("1.0"));
-    envelope.insert("id".into(), json!(row.id));
-    envelope.insert("event_id".into(), json!(row.id));
-    envelope.insert("source".into(), json!(source));
-    envelope.insert("type".into(), json!(row.kind));
-    envelope.insert("subject".into(), json!(row.subject));
-    envelope.insert("time".into(), json!(row.at.to_string()));
-    envelope.insert("datacontenttype".into(), json!("application/json"));
-    envelope.insert("sequence".into(), json!(sequence));
-    envelope.insert("correlation_id".into(), json!(row.correlation_id));
-    envelope.insert("trace_id".into(), json!(row.trace_id));
-    envelope.insert("org_id".into(), json!(row.scope.tenant()));
-    envelope.insert("project_id".into(), json!(row.scope.project()));
-    envelope.insert("actor_kind".into(), json!(row.actor_kind));
-    envelope.insert("actor_id".into(), json!(row.actor_id));
-    envelope.insert("data".into(), serde_json::from_str(&row.data).unwrap_or(Value::Null));
-    Value::Object(envelope)
 }
 
 #[cfg(test)]

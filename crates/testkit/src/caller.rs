@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use gpuaas_api::{Method, Route};
+use gpuaas_api::Route;
 use gpuaas_domain::ids::{KeyId, ServiceAccountId};
 use gpuaas_domain::machine_token::{Assertion, sign_assertion};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -165,10 +165,6 @@ impl Caller {
         let answer = self.call(Route::ServiceAccountCreate, &[project], Some(&body)).await.expect(201);
         answer.body["key"]["id"].as_str().expect("a key id").clone_into(&mut pair.key_id);
         (answer.id(), pair)
-    }
-
-    pub fn is_mutation(route: Route) -> bool {
-        route.row().method != Method::Get
     }
 }
 
