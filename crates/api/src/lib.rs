@@ -1,6 +1,7 @@
 //! The public HTTP contract: the table of routes, request and response bodies, the error envelope, and (with the
 //! feature `client`) a client. Server, CLI and tests all speak through these types; nothing else is public.
 
+pub mod agent;
 pub mod auth;
 pub mod envelope;
 pub mod identity;

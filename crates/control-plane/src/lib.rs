@@ -5,6 +5,7 @@
 //! or timer, looks at the world, and moves it one step.
 
 mod context;
+mod node_link;
 mod passwords;
 mod plane;
 mod tokens;
@@ -13,5 +14,6 @@ pub mod operations;
 pub mod reconcilers;
 
 pub use context::{Caller, Credential, Known, OpContext, Origin, Pending, Prepared, RouteFacts, Target};
+pub use node_link::{ByteStream, Delivery, LinkCall, LinkError, LogBytes, NoLinks, NodeLink};
 pub use plane::{Clock, ControlPlane, Settings, SystemClock};
 pub use tokens::{OpaqueKind, OpaqueToken};

@@ -91,6 +91,34 @@ typed_id! {
     WorkId,
     /// A one-time sign-in link.
     LinkId,
+    /// A machine that runs workloads.
+    NodeId,
+    /// A one-time token that lets a machine join.
+    JoinTokenId,
+    /// A device of a node.
+    GpuId,
+    /// Something that can be allocated, with a price.
+    SkuId,
+    /// One immutable price of a SKU.
+    PriceId,
+    /// Compute that a project holds.
+    AllocationId,
+    /// A registered manifest.
+    AppVersionId,
+    /// A running (or once running) app.
+    InstanceId,
+    /// An instance's immutable description at one time.
+    RevisionId,
+    /// An instance's share of one allocation.
+    MemberId,
+    /// A line of an instance's timeline.
+    TimelineId,
+    /// An order for a node.
+    TaskId,
+    /// A stretch of time that may be charged.
+    IntervalId,
+    /// Something held for an instance or allocation: a device, a port.
+    ReservationId,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::ids::{KeyId, ProjectId, ServiceAccountId, TenantId};
+use crate::ids::{KeyId, NodeId, ProjectId, ServiceAccountId, TenantId};
 
 /// Longest life of an access token, whatever the configuration says.
 pub const MAX_TOKEN_TTL_SECONDS: u32 = 900;
@@ -25,6 +25,8 @@ pub const MAX_TOKEN_BYTES: usize = 4096;
 
 const ASSERTION_TYPE: &str = "gpuaas-assertion+jwt";
 const ACCESS_TYPE: &str = "gpuaas-access+jwt";
+const NODE_ASSERTION_TYPE: &str = "gpuaas-node-assertion+jwt";
+const NODE_ACCESS_TYPE: &str = "gpuaas-node-access+jwt";
 
 /// Why a token is refused. For the log and the tests; callers get one answer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +52,13 @@ struct Header {
     kid: String,
 }
 
-/// What an account says to get a token.
+/// What a machine (an account, or a node) says to get a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Assertion {
-    /// The account; `iss` and `sub` are the same.
-    pub iss: ServiceAccountId,
-    pub sub: ServiceAccountId,
+pub struct Assertion<Id = ServiceAccountId> {
+    /// The machine; `iss` and `sub` are the same.
+    pub iss: Id,
+    pub sub: Id,
     pub aud: String,
     /// The nonce: 16 to 128 characters, used once.
     pub jti: String,
@@ -75,6 +77,18 @@ pub struct AccessClaims {
     pub project_id: ProjectId,
     /// The key whose assertion bought this token: when it ends, so does the token.
     pub key_id: KeyId,
+    pub jti: String,
+    pub iat: i64,
+    pub exp: i64,
+}
+
+/// What the platform says about a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeClaims {
+    pub iss: String,
+    pub aud: String,
+    pub sub: NodeId,
     pub jti: String,
     pub iat: i64,
     pub exp: i64,
@@ -151,16 +165,25 @@ pub fn open_assertion(token: &str) -> Result<Unverified<'_>, Refusal> {
     take_apart(token, ASSERTION_TYPE)
 }
 
-/// Checks an assertion against the key its header named, which belongs to `account`.
-pub fn check_assertion(
+/// A node has one key; its header names the node itself.
+pub fn sign_node_assertion(key: &Ed25519KeyPair, assertion: &Assertion<NodeId>) -> String {
+    sign(key, NODE_ASSERTION_TYPE, &assertion.sub.to_string(), assertion)
+}
+
+pub fn open_node_assertion(token: &str) -> Result<Unverified<'_>, Refusal> {
+    take_apart(token, NODE_ASSERTION_TYPE)
+}
+
+/// Checks an assertion against the key its header named, which belongs to `machine`.
+pub fn check_assertion<Id: PartialEq + for<'de> Deserialize<'de>>(
     unverified: &Unverified<'_>,
-    account: ServiceAccountId,
+    machine: Id,
     public_key: &[u8; 32],
     audience: &str,
     now: Timestamp,
-) -> Result<Assertion, Refusal> {
-    let assertion: Assertion = unverified.verify(public_key)?;
-    if assertion.iss != account || assertion.sub != account {
+) -> Result<Assertion<Id>, Refusal> {
+    let assertion: Assertion<Id> = unverified.verify(public_key)?;
+    if assertion.iss != machine || assertion.sub != machine {
         return Err(Refusal::WrongIssuer);
     }
     if assertion.aud != audience {
@@ -188,7 +211,26 @@ pub fn open_access(token: &str) -> Result<Unverified<'_>, Refusal> {
     take_apart(token, ACCESS_TYPE)
 }
 
-/// Our own clock made the token, so it ends to the second, without leeway.
+pub fn sign_node_access(key: &Ed25519KeyPair, signer: &str, claims: &NodeClaims) -> String {
+    sign(key, NODE_ACCESS_TYPE, signer, claims)
+}
+
+pub fn open_node_access(token: &str) -> Result<Unverified<'_>, Refusal> {
+    take_apart(token, NODE_ACCESS_TYPE)
+}
+
+pub fn check_node_access(
+    unverified: &Unverified<'_>,
+    public_key: &[u8; 32],
+    issuer: &str,
+    audience: &str,
+    now: Timestamp,
+) -> Result<NodeClaims, Refusal> {
+    let claims: NodeClaims = unverified.verify(public_key)?;
+    check_bearer(&claims.iss, &claims.aud, claims.iat, claims.exp, issuer, audience, now)?;
+    Ok(claims)
+}
+
 pub fn check_access(
     unverified: &Unverified<'_>,
     public_key: &[u8; 32],
@@ -197,19 +239,32 @@ pub fn check_access(
     now: Timestamp,
 ) -> Result<AccessClaims, Refusal> {
     let claims: AccessClaims = unverified.verify(public_key)?;
-    if claims.iss != issuer {
+    check_bearer(&claims.iss, &claims.aud, claims.iat, claims.exp, issuer, audience, now)?;
+    Ok(claims)
+}
+
+/// Our own clock made the token, so it ends to the second, without leeway.
+fn check_bearer(
+    iss: &str,
+    aud: &str,
+    iat: i64,
+    exp: i64,
+    issuer: &str,
+    audience: &str,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if iss != issuer {
         return Err(Refusal::WrongIssuer);
     }
-    if claims.aud != audience {
+    if aud != audience {
         return Err(Refusal::WrongAudience);
     }
     let longest = i64::from(MAX_TOKEN_TTL_SECONDS);
-    check_times(claims.iat, claims.exp, longest, 0, now).or_else(|refusal| match refusal {
+    check_times(iat, exp, longest, 0, now).or_else(|refusal| match refusal {
         // Replicas' clocks may differ a little about when a token was made, never about when it ends.
-        Refusal::NotYetValid if claims.iat <= now.unix_seconds() + CLOCK_SKEW_SECONDS => Ok(()),
+        Refusal::NotYetValid if iat <= now.unix_seconds() + CLOCK_SKEW_SECONDS => Ok(()),
         other => Err(other),
-    })?;
-    Ok(claims)
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,54 @@
+//! What a node says to the platform: joining, getting a token, telling what it has and what it sees. These are ordinary
+//! calls with the node's own token, at the agents' address (TLS under the platform's CA).
+
+use gpuaas_agent_protocol::inventory::NodeInventory;
+use gpuaas_agent_protocol::task::Trust;
+use gpuaas_domain::ids::NodeId;
+use gpuaas_domain::text::Slug;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The aud of a node's assertion.
+pub const NODE_TOKEN_AUDIENCE: &str = "gpuaas-node-token";
+
+/// A machine asks to become a node.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JoinRequest {
+    /// `id.secret`: the join token without its pin, which never leaves the node.
+    #[schemars(length(max = 200))]
+    pub token: String,
+    /// How people call the node; the token may fix it.
+    #[schemars(with = "Option<Slug>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The node's own Ed25519 public key, base64url without padding. The private half never leaves the node.
+    #[schemars(length(max = 64))]
+    pub public_key: String,
+    pub inventory: NodeInventory,
+}
+
+/// A machine that has become a node.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Joined {
+    pub node_id: NodeId,
+    pub name: String,
+    /// The platform's CA certificate, to be the node's only root.
+    pub ca_pem: String,
+    pub trust: Trust,
+}
+
+/// A node asks for a token.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeTokenRequest {
+    #[schemars(length(max = 4096))]
+    pub assertion: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NodeToken {
+    pub access_token: String,
+    pub token_type: String,
+    pub expires_in: u32,
+}
