@@ -49,6 +49,29 @@ event_types! {
     ServiceAccountKeyRotated = "service_accounts.key_rotated", "A service account got a new key.";
     ServiceAccountDeleted = "service_accounts.deleted", "A service account was deleted.";
     LimitSet = "limits.set", "A limit was set.";
+    NodeJoined = "nodes.joined", "A machine became a node.";
+    NodeChanged = "nodes.changed", "A node was cordoned, drained, revoked or forgotten, or came back.";
+    NodeConnected = "nodes.connected", "A node's agent connected.";
+    NodeDisconnected = "nodes.disconnected", "A node's agent is away.";
+    SkuChanged = "skus.changed", "A SKU was created, priced, changed or retired.";
+    AllocationRequested = "allocations.requested", "A project asked for an allocation.";
+    AllocationActive = "allocations.active", "An allocation was granted.";
+    AllocationReleasing = "allocations.releasing", "An allocation is being released; what runs on it is stopped first.";
+    AllocationReleased = "allocations.released", "An allocation was released, or its request was turned down.";
+    AppVersionRegistered = "apps.version.registered", "A manifest was registered as a draft.";
+    AppVersionMoved = "apps.version.moved", "A version of an app moved on the ladder.";
+    EntitlementSet = "apps.entitlement.set", "What a tenant or project may launch changed.";
+    InstanceRequested = "apps.instance.requested", "A launch was accepted.";
+    InstanceDeploying = "apps.instance.deploying", "The node has the launch and works on it.";
+    InstanceRunning = "apps.instance.running", "The instance is ready.";
+    InstanceStopRequested = "apps.instance.stop_requested", "A stop was accepted.";
+    InstanceStopped = "apps.instance.stopped", "The instance is stopped: no process of it is left.";
+    InstanceStartRequested = "apps.instance.start_requested", "A start was accepted.";
+    InstanceDecommissionRequested = "apps.instance.decommission_requested", "The final removal was accepted.";
+    InstanceDecommissioned = "apps.instance.decommissioned", "The instance is gone; there is a receipt.";
+    InstanceFailed = "apps.instance.failed", "The instance failed; the reason says why.";
+    InstanceHealthChanged = "apps.instance.health_changed", "The instance became healthy or unhealthy.";
+    TaskKeyRotated = "platform.task_key_rotated", "The platform signs orders to nodes with a new key.";
     TokenSigningKeyRotated = "platform.token_key_rotated", "The platform signs machine tokens with a new key.";
 }
 

@@ -55,6 +55,17 @@ permissions! {
     AuditRead = "audit.read", "Read audit rows.";
     AuditVerify = "audit.verify", "Check the hash chains of audit rows and events.";
     EventRead = "events.read", "Read events.";
+    NodeRead = "nodes.read", "See nodes.";
+    NodeManage = "nodes.manage", "Let machines join, cordon, drain, revoke and forget nodes.";
+    SkuManage = "skus.manage", "Create, price and retire SKUs.";
+    AllocationRead = "allocations.read", "See a project's allocations.";
+    AllocationRequest = "allocations.request", "Ask for allocations and release them.";
+    AllocationGrant = "allocations.grant", "Grant and turn down requests for allocations.";
+    AppPublish = "apps.publish", "Register versions of apps and move them on the ladder.";
+    EntitlementRead = "apps.entitlements.read", "See what a tenant or project may launch.";
+    EntitlementManage = "apps.entitlements.manage", "Allow a tenant or project to launch an app; inside a project, narrow it.";
+    InstanceAccess = "apps.instance.access", "Open app instances: read their logs, reach their ports.";
+    InstanceForce = "apps.instance.force", "End an app instance without its node's word.";
     InstanceRead = "apps.instance.read", "See app instances.";
     InstanceCreate = "apps.instance.create", "Launch app instances.";
     InstanceDelete = "apps.instance.delete", "Stop and decommission app instances.";
@@ -87,6 +98,12 @@ impl Permission {
                 | P::ProjectCreate
                 | P::ProjectManage
                 | P::LimitManage
+                | P::NodeManage
+                | P::SkuManage
+                | P::AllocationGrant
+                | P::AppPublish
+                | P::EntitlementRead
+                | P::EntitlementManage
         )
     }
 }
@@ -176,6 +193,12 @@ impl BuiltinRole {
                 P::LimitRead,
                 P::AuditRead,
                 P::EventRead,
+                P::AllocationRead,
+                P::AllocationRequest,
+                P::EntitlementRead,
+                P::EntitlementManage,
+                P::InstanceAccess,
+                P::InstanceForce,
                 P::InstanceRead,
                 P::InstanceCreate,
                 P::InstanceDelete,
@@ -192,6 +215,12 @@ impl BuiltinRole {
                 P::LimitRead,
                 P::AuditRead,
                 P::EventRead,
+                P::AllocationRead,
+                P::AllocationRequest,
+                P::EntitlementRead,
+                P::EntitlementManage,
+                P::InstanceAccess,
+                P::InstanceForce,
                 P::InstanceRead,
                 P::InstanceCreate,
                 P::InstanceDelete,
@@ -202,6 +231,10 @@ impl BuiltinRole {
                 P::ProjectRead,
                 P::LimitRead,
                 P::EventRead,
+                P::AllocationRead,
+                P::AllocationRequest,
+                P::EntitlementRead,
+                P::InstanceAccess,
                 P::InstanceRead,
                 P::InstanceCreate,
                 P::InstanceDelete,
@@ -212,6 +245,9 @@ impl BuiltinRole {
                 P::ProjectRead,
                 P::LimitRead,
                 P::EventRead,
+                P::AllocationRead,
+                P::AllocationRequest,
+                P::InstanceAccess,
                 P::InstanceRead,
                 P::InstanceCreate,
                 P::InstanceDelete,

@@ -3,14 +3,19 @@
 //! What a function needs to know about the world is an argument; what should happen is its result. That is
 //! why everything here can be tested by calling it, and why server, worker and CLI cannot disagree.
 
+pub mod allocation;
 pub mod chain;
+pub mod entitlement;
 pub mod error;
 pub mod event;
 pub mod iam;
 pub mod identity;
 pub mod ids;
+pub mod instance;
+pub mod lifecycle;
 pub mod limit;
 pub mod machine_token;
+pub mod node;
 pub mod page;
 pub mod secret;
 pub mod standing;

@@ -32,6 +32,9 @@ limits! {
     Projects = "projects", 10_000, "Projects of one tenant.";
     ServiceAccounts = "service_accounts", 1_000, "Service accounts of one project.";
     PersonalTokens = "personal_tokens", 50, "Live personal tokens of one person.";
+    Allocations = "allocations", 1_000, "Allocations of one project that are not released.";
+    Gpus = "gpus", 100_000, "GPUs that one project may hold.";
+    Instances = "instances", 10_000, "Instances of one project that are not decommissioned.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

@@ -8,7 +8,10 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use crate::db::{Db, Store};
 use crate::dialect::Dialect;
 
-const SET: &[(i64, &str, &str)] = &[(1, "foundation", include_str!("../migrations/0001_foundation.sql"))];
+const SET: &[(i64, &str, &str)] = &[
+    (1, "foundation", include_str!("../migrations/0001_foundation.sql")),
+    (2, "launch", include_str!("../migrations/0002_launch.sql")),
+];
 
 /// How the database stands to the migrations this program knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
