@@ -26,7 +26,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("oci", Sees::Only(&[])),
     ("tunnel", Sees::Only(&[])),
     ("api", Sees::Only(&["domain", "agent-protocol"])),
-    ("store", Sees::Only(&["domain"])),
+    ("store", Sees::Only(&["domain", "agent-protocol"])),
     ("custody", Sees::Only(&["domain"])),
     ("engines", Sees::Only(&["domain"])),
     ("registry", Sees::Only(&["oci", "domain"])),

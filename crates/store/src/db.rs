@@ -29,6 +29,8 @@ pub struct Store {
 struct Signals {
     /// Something was committed: the sequencer should look.
     committed: Notify,
+    /// An order for a node may be waiting: the dispatcher should look.
+    orders: Notify,
     /// The sequencer numbered something: readers of streams should look.
     sequenced: watch::Sender<u64>,
     /// What happened in this process, for [`Store::relay_wakeups`].
@@ -42,8 +44,11 @@ struct Own {
 }
 
 impl Signals {
-    fn commit_here(&self) {
+    fn commit_here(&self, orders: bool) {
         self.committed.notify_one();
+        if orders {
+            self.orders.notify_one();
+        }
         bump(&self.own.commits);
     }
 }
@@ -120,6 +125,8 @@ pub struct Tx {
     permit: Permit,
     stamp: Stamp,
     signals: Arc<Signals>,
+    /// Whether an order for a node was written.
+    pub(crate) has_orders: bool,
 }
 
 impl std::ops::Deref for Tx {
@@ -156,13 +163,17 @@ impl Tx {
         }
         self.session.insert_change(&self.permit, &self.stamp, change).await?;
         self.session.commit().await?;
-        self.signals.commit_here();
+        self.signals.commit_here(self.has_orders);
         Ok(())
     }
 
     /// Commits work that has no audit row of its own: numbering, leases, cleaning up. Only this crate can.
     pub(crate) async fn commit_housekeeping(self) -> Result<()> {
-        self.session.commit().await
+        self.session.commit().await?;
+        if self.has_orders {
+            self.signals.orders.notify_one();
+        }
+        Ok(())
     }
 }
 
@@ -224,7 +235,7 @@ impl Store {
             }
             Db::Postgres(pool) => Inner::PostgresTx(pool.begin().await.map_err(map_error)?),
         };
-        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, signals: self.signals.clone() })
+        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, signals: self.signals.clone(), has_orders: false })
     }
 
     /// Waits until something may have been committed, or the time is up.
@@ -232,8 +243,17 @@ impl Store {
         let _ = tokio::time::timeout(at_most, self.signals.committed.notified()).await;
     }
 
+    /// Waits until an order may be waiting, or the time is up.
+    pub async fn wait_orders(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.signals.orders.notified()).await;
+    }
+
+    pub fn notify_orders(&self) {
+        self.signals.orders.notify_one();
+    }
+
     pub(crate) fn notify_committed(&self) {
-        self.signals.commit_here();
+        self.signals.commit_here(false);
     }
 
     /// Changes whenever new numbers were given, here or in another process.
@@ -345,7 +365,10 @@ impl Store {
             let told = tokio::select! {
                 notification = listener.recv() => {
                     match notification?.payload() {
-                        COMMITTED => self.signals.committed.notify_one(),
+                        COMMITTED => {
+                            self.signals.committed.notify_one();
+                            self.signals.orders.notify_one();
+                        }
                         SEQUENCED => bump(&self.signals.sequenced),
                         _ => {}
                     }
