@@ -2,9 +2,13 @@
 //! feature `client`) a client. Server, CLI and tests all speak through these types; nothing else is public.
 
 pub mod agent;
+pub mod allocations;
 pub mod auth;
+pub mod catalog;
 pub mod envelope;
 pub mod identity;
+pub mod instances;
+pub mod nodes;
 pub mod observe;
 pub mod routes;
 pub mod service_accounts;

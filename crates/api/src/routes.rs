@@ -47,6 +47,8 @@ pub enum Access {
     SignedIn,
     /// Any signed-in person; machines are refused.
     Person,
+    /// A node with its own token, speaking about itself; nobody else.
+    Node,
     Needs(Permission, ScopeKind),
 }
 
@@ -79,9 +81,11 @@ pub struct Row {
 const KIB: usize = 1024;
 /// What a mutation may carry unless its row says more.
 const BODY: usize = 64 * KIB;
+/// Manifests, and what a node with many instances has to say.
+const LARGE_BODY: usize = 2 * 1024 * KIB;
 
 macro_rules! routes {
-    ($($variant:ident: $method:ident $path:literal, $access:expr, $audit:expr, $rate:ident, $tag:literal, $summary:literal $(, $streaming:ident)?;)*) => {
+    ($($variant:ident: $method:ident $path:literal, $access:expr, $audit:expr, $rate:ident, $tag:literal, $summary:literal $(, $flag:ident)?;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Route { $($variant,)* }
 
@@ -99,9 +103,9 @@ macro_rules! routes {
                         path: $path,
                         access: $access,
                         audit: $audit,
-                        body_limit: if Method::$method.is_mutation() { BODY } else { 0 },
+                        body_limit: if Method::$method.is_mutation() { routes!(@body $($flag)?) } else { 0 },
                         rate: RateClass::$rate,
-                        streaming: routes!(@streaming $($streaming)?),
+                        streaming: routes!(@streaming $($flag)?),
                         tag: $tag,
                         summary: $summary,
                     },)*
@@ -110,10 +114,12 @@ macro_rules! routes {
         }
     };
     (@streaming streaming) => { true };
-    (@streaming) => { false };
+    (@streaming $($other:ident)?) => { false };
+    (@body large) => { LARGE_BODY };
+    (@body $($other:ident)?) => { BODY };
 }
 
-use Access::{Needs, Person, Public, SignedIn};
+use Access::{Needs, Node, Person, Public, SignedIn};
 use Permission as P;
 use ScopeKind::{Platform, Project, Tenant};
 
@@ -194,6 +200,66 @@ routes! {
     ProjectLimitList: Get "/api/v1/projects/{project_id}/limits", Needs(P::LimitRead, Project), None, Read, "Limits", "A project's limits.";
     ProjectLimitSet: Put "/api/v1/projects/{project_id}/limits/{limit}", Needs(P::LimitManage, Project), Some("limits.set"), Write, "Limits", "Set a project's limit.";
 
+    JoinTokenCreate: Post "/api/v1/nodes/join-tokens", Needs(P::NodeManage, Platform), Some("nodes.join_token_created"), Write, "Nodes", "Make a token that lets one machine join; shown once.";
+    NodeJoin: Post "/api/v1/nodes/join", Public, Some("nodes.join"), Credential, "Node agents", "A machine becomes a node. The same machine may repeat it with the same token.", large;
+    NodeList: Get "/api/v1/nodes", Needs(P::NodeRead, Platform), None, Read, "Nodes", "The nodes, with presence, readiness and capabilities.";
+    NodeGet: Get "/api/v1/nodes/{node_id}", Needs(P::NodeRead, Platform), None, Read, "Nodes", "One node with its devices and who holds them.";
+    NodeCordon: Post "/api/v1/nodes/{node_id}/cordon", Needs(P::NodeManage, Platform), Some("nodes.cordon"), Write, "Nodes", "Place no new work on a node.";
+    NodeUncordon: Post "/api/v1/nodes/{node_id}/uncordon", Needs(P::NodeManage, Platform), Some("nodes.uncordon"), Write, "Nodes", "Place work on a node again.";
+    NodeDrain: Post "/api/v1/nodes/{node_id}/drain", Needs(P::NodeManage, Platform), Some("nodes.drain"), Write, "Nodes", "Cordon a node and stop what runs on it.";
+    NodeRevoke: Post "/api/v1/nodes/{node_id}/revoke", Needs(P::NodeManage, Platform), Some("nodes.revoke"), Write, "Nodes", "Void a node's credentials and end its connections at once.";
+    NodeForget: Delete "/api/v1/nodes/{node_id}", Needs(P::NodeManage, Platform), Some("nodes.forget"), Write, "Nodes", "Forget a node for good; what was on it ends as failed.";
+    TaskKeyRotate: Post "/api/v1/nodes/task-keys/rotate", Needs(P::NodeManage, Platform), Some("nodes.rotate_task_key"), Write, "Nodes", "Sign orders with a new key; nodes accept the old one for a while.";
+    NodeTokenExchange: Post "/api/v1/auth/node/token", Public, Some("auth.node_token"), Credential, "Node agents", "Exchange a node's signed assertion for an access token.";
+    NodeTrust: Get "/api/v1/node/trust", Node, None, Read, "Node agents", "The keys that sign orders, the era, and the server's time.";
+    NodeInventoryPut: Put "/api/v1/node/inventory", Node, Some("nodes.inventory"), Write, "Node agents", "What the node has.", large;
+    NodeReportPost: Post "/api/v1/node/reports", Node, Some("nodes.report"), Free, "Node agents", "What the node sees.", large;
+
+    SkuList: Get "/api/v1/skus", SignedIn, None, Read, "SKUs", "What can be allocated, with today's prices.";
+    SkuCreate: Post "/api/v1/skus", Needs(P::SkuManage, Platform), Some("skus.create"), Write, "SKUs", "Offer something new.";
+    SkuGet: Get "/api/v1/skus/{sku}", SignedIn, None, Read, "SKUs", "One SKU with its whole price book.";
+    SkuUpdate: Patch "/api/v1/skus/{sku}", Needs(P::SkuManage, Platform), Some("skus.update"), Write, "SKUs", "Rename a SKU, change who grants it, or retire it.";
+    SkuPriceAdd: Post "/api/v1/skus/{sku}/prices", Needs(P::SkuManage, Platform), Some("skus.price_added"), Write, "SKUs", "Add a price that is valid from a moment on.";
+
+    AllocationListAll: Get "/api/v1/allocations", Needs(P::AllocationGrant, Platform), None, Read, "Allocations", "All allocations; filter by state to see requests.";
+    AllocationList: Get "/api/v1/projects/{project_id}/allocations", Needs(P::AllocationRead, Project), None, Read, "Allocations", "A project's allocations.";
+    AllocationRequest: Post "/api/v1/projects/{project_id}/allocations", Needs(P::AllocationRequest, Project), Some("allocations.request"), Write, "Allocations", "Ask for an allocation by SKU.";
+    AllocationGet: Get "/api/v1/projects/{project_id}/allocations/{allocation_id}", Needs(P::AllocationRead, Project), None, Read, "Allocations", "One allocation with its devices.";
+    AllocationGrant: Post "/api/v1/allocations/{allocation_id}/grant", Needs(P::AllocationGrant, Platform), Some("allocations.grant"), Write, "Allocations", "Grant a request.";
+    AllocationDeny: Post "/api/v1/allocations/{allocation_id}/deny", Needs(P::AllocationGrant, Platform), Some("allocations.deny"), Write, "Allocations", "Turn a request down.";
+    AllocationRelease: Post "/api/v1/projects/{project_id}/allocations/{allocation_id}/release", Needs(P::AllocationRequest, Project), Some("allocations.release"), Write, "Allocations", "Give an allocation back; what runs on it is ended first.";
+
+    ManifestSchema: Get "/api/v1/apps/manifest-schema.json", Public, None, Free, "Platform", "The JSON Schema of manifests.";
+    ManifestRegister: Post "/api/v1/admin/apps/manifests", Needs(P::AppPublish, Platform), Some("apps.register"), Write, "Apps", "Register a manifest as a draft version.", large;
+    ManifestRegisterAlias: Post "/admin/apps/manifests", Needs(P::AppPublish, Platform), Some("apps.register"), Write, "Apps", "Alias of /api/v1/admin/apps/manifests.", large;
+    AppPublish: Post "/api/v1/admin/apps/catalog/{app_slug}/versions/{app_version}/publish", Needs(P::AppPublish, Platform), Some("apps.publish"), Write, "Apps", "Move a version up the ladder to active.";
+    AppDeprecate: Post "/api/v1/admin/apps/catalog/{app_slug}/versions/{app_version}/deprecate", Needs(P::AppPublish, Platform), Some("apps.deprecate"), Write, "Apps", "Take a version out of new launches.";
+    AppMove: Post "/api/v1/admin/apps/catalog/{app_slug}/versions/{app_version}/move", Needs(P::AppPublish, Platform), Some("apps.move"), Write, "Apps", "Move a version one rung of the ladder.";
+    CatalogList: Get "/api/v1/apps/catalog", SignedIn, None, Read, "Apps", "Every app of the platform.";
+    CatalogVersionList: Get "/api/v1/apps/catalog/{app_slug}/versions", SignedIn, None, Read, "Apps", "The versions of an app.";
+    CatalogVersionGet: Get "/api/v1/apps/catalog/{app_slug}/versions/{app_version}", SignedIn, None, Read, "Apps", "One version with its manifest.";
+    ProjectCatalog: Get "/api/v1/projects/{project_id}/apps/catalog", Needs(P::ProjectRead, Project), None, Read, "Apps", "The apps this project may launch.";
+    TenantEntitlementList: Get "/api/v1/tenants/{tenant_id}/apps/entitlements", Needs(P::EntitlementRead, Tenant), None, Read, "Entitlements", "What a tenant may launch.";
+    TenantEntitlementSet: Put "/api/v1/tenants/{tenant_id}/apps/entitlements/{app_slug}", Needs(P::EntitlementManage, Tenant), Some("apps.entitlement_set"), Write, "Entitlements", "Allow a tenant an app, or take it back.";
+    EntitlementList: Get "/api/v1/projects/{project_id}/apps/entitlements", Needs(P::EntitlementRead, Project), None, Read, "Entitlements", "What a project may launch, and by whose word.";
+    EntitlementSet: Put "/api/v1/projects/{project_id}/apps/entitlements/{app_slug}", Needs(P::EntitlementManage, Project), Some("apps.entitlement_set"), Write, "Entitlements", "Allow a project an app (tenant and platform admins), or narrow it (project admins).";
+
+    InstancePlan: Post "/api/v1/projects/{project_id}/app-instances/plan", Needs(P::InstanceCreate, Project), Some("instances.plan"), Write, "Instances", "What a launch would do, changing nothing.";
+    InstanceCreate: Post "/api/v1/projects/{project_id}/app-instances", Needs(P::InstanceCreate, Project), Some("instances.create"), Write, "Instances", "Launch an app onto an allocation.";
+    InstanceCreateAlias: Post "/apps/instances", SignedIn, Some("instances.create"), Write, "Instances", "Alias of a project's create; the project is that of the allocation.";
+    InstanceStopAlias: Post "/apps/instances/{app_instance_id}/stop", SignedIn, Some("instances.stop"), Write, "Instances", "Alias of a project's stop.";
+    InstanceList: Get "/api/v1/projects/{project_id}/app-instances", Needs(P::InstanceRead, Project), None, Read, "Instances", "A project's instances.";
+    InstanceGet: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}", Needs(P::InstanceRead, Project), None, Read, "Instances", "One instance with members, components, access and recent events.";
+    InstanceStop: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/stop", Needs(P::InstanceDelete, Project), Some("instances.stop"), Write, "Instances", "Stop an instance; it can be started again.";
+    InstanceStart: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/start", Needs(P::InstanceCreate, Project), Some("instances.start"), Write, "Instances", "Start a stopped or failed instance.";
+    InstanceDecommission: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/decommission", Needs(P::InstanceDelete, Project), Some("instances.decommission"), Write, "Instances", "End an instance for good, with a receipt.";
+    InstanceForceDecommission: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/force-decommission", Needs(P::InstanceForce, Project), Some("instances.force_decommission"), Write, "Instances", "End an instance whose node is gone; the receipt is not attested.";
+    InstanceEvents: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/events", Needs(P::InstanceRead, Project), None, Read, "Instances", "An instance's timeline, oldest first.";
+    InstanceReceipt: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/receipt", Needs(P::InstanceRead, Project), None, Read, "Instances", "The proof that nothing is left.";
+    InstanceStats: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/stats", Needs(P::InstanceRead, Project), None, Read, "Instances", "What an instance uses right now.";
+    InstanceLogs: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/logs", Needs(P::InstanceAccess, Project), None, Read, "Instances", "An instance's logs, one JSON text per line.", streaming;
+    InstanceForward: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/forward", Needs(P::InstanceAccess, Project), None, Read, "Instances", "A private tunnel to a declared port (WebSocket, one connection each).", streaming;
+
     PlatformAuditList: Get "/api/v1/audit", Needs(P::AuditRead, Platform), None, Read, "Audit", "All audit rows.";
     AuditVerify: Get "/api/v1/audit/verify", Needs(P::AuditVerify, Platform), None, Read, "Audit", "Check a stretch of the hash chains; names the first row that does not fit.";
     TenantAuditList: Get "/api/v1/tenants/{tenant_id}/audit", Needs(P::AuditRead, Tenant), None, Read, "Audit", "A tenant's audit rows.";
@@ -252,9 +318,9 @@ mod tests {
                     assert!(!row.path.contains("{tenant_id}") && !row.path.contains("{project_id}"));
                 }
                 Public => {
-                    assert!(["Platform", "Sign-in", "Custody"].contains(&row.tag), "{route:?} is public");
+                    assert!(["Platform", "Sign-in", "Custody", "Node agents"].contains(&row.tag), "{route:?} is public");
                 }
-                SignedIn | Person => {}
+                SignedIn | Person | Node => {}
             }
         }
     }

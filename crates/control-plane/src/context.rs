@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
 use gpuaas_domain::identity::{ServiceAccount, User};
-use gpuaas_domain::ids::{AuditId, EventId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId};
+use gpuaas_domain::ids::{AuditId, EventId, NodeId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId};
 use gpuaas_domain::standing::Standing;
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
 use gpuaas_store::idempotency::Record;
@@ -20,6 +20,7 @@ pub enum Credential {
     Session(SessionId),
     PersonalToken(PersonalTokenId),
     ServiceAccountToken,
+    NodeToken,
 }
 
 /// A caller we know, with everything they hold at this moment.
@@ -151,7 +152,7 @@ impl OpContext {
         let known = self.known()?;
         match known.actor {
             Actor::User(user) => Ok(user),
-            Actor::ServiceAccount(_) | Actor::System(_) => {
+            Actor::ServiceAccount(_) | Actor::Node(_) | Actor::System(_) => {
                 let refusal = Error::forbidden(
                     "human_actor_required",
                     "A service account cannot do this; a person has to.",
@@ -161,6 +162,24 @@ impl OpContext {
                 Err(refusal)
             }
         }
+    }
+
+    /// The node calling; only routes for nodes get here.
+    pub fn node(&self) -> Result<NodeId> {
+        match self.known()?.actor {
+            Actor::Node(node) => Ok(node),
+            Actor::User(_) | Actor::ServiceAccount(_) | Actor::System(_) => Err(Error::not_found()),
+        }
+    }
+
+    /// The same call as if it had come by the route that needs this permission: for aliases, which learn only from the
+    /// object which project they speak about.
+    #[must_use]
+    pub fn asking_for(&self, permission: Permission) -> Self {
+        let mut context = self.clone();
+        context.route.permission = Some(permission);
+        context.granted = None;
+        context
     }
 
     /// The permit of the door, if it is for exactly this.

@@ -15,5 +15,5 @@ pub mod reconcilers;
 
 pub use context::{Caller, Credential, Known, OpContext, Origin, Pending, Prepared, RouteFacts, Target};
 pub use node_link::{ByteStream, Delivery, LinkCall, LinkError, LogBytes, NoLinks, NodeLink};
-pub use plane::{Clock, ControlPlane, Settings, SystemClock};
+pub use plane::{AgentDoor, Clock, ControlPlane, LaunchSettings, RegistrySource, Settings, SystemClock};
 pub use tokens::{OpaqueKind, OpaqueToken};

@@ -1,16 +1,22 @@
 //! What every operation needs at hand: store, custody, clock, entropy, settings.
 
-use std::sync::{Arc, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use gpuaas_custody::{Entropy, Place, Sealed, SecretClass, SecretStore};
-use gpuaas_domain::ids::{AuditId, EventId, KeyId, uuid_v7};
+use gpuaas_domain::allocation::BoundaryMode;
+use gpuaas_domain::ids::{AuditId, EventId, InstanceId, KeyId, uuid_v7};
 use gpuaas_domain::machine_token::MAX_TOKEN_TTL_SECONDS;
+use gpuaas_domain::manifest::{Registries, Registry};
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
+use gpuaas_faults::Faults;
 use gpuaas_store::sealed::{SealedSecret, TokenKey};
 use gpuaas_store::{Stamp, Store};
 use ring::signature::Ed25519KeyPair;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
+
+use crate::node_link::{NoLinks, NodeLink};
 
 /// Where "now" comes from. A parameter, so that tests can move it.
 pub trait Clock: Send + Sync {
@@ -37,6 +43,62 @@ pub struct Settings {
     pub session_ttl_seconds: i64,
     pub login_link_ttl_seconds: i64,
     pub wrap_ttl_seconds: i64,
+    pub launch: LaunchSettings,
+}
+
+/// What launches turn on.
+#[derive(Clone, Debug)]
+pub struct LaunchSettings {
+    /// Where images may come from, and how nodes reach it.
+    pub registries: Vec<RegistrySource>,
+    /// Whether tenants may share a node.
+    pub boundary: BoundaryMode,
+    /// How long a launch may wait for its node.
+    pub dispatch_deadline_seconds: i64,
+    /// How long a release waits for what runs before it is ended without the node's word.
+    pub release_deadline_seconds: i64,
+    /// How long nodes accept orders signed with a retired key.
+    pub task_key_overlap_seconds: i64,
+    /// How long an order is good for once it is signed.
+    pub task_ttl_seconds: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrySource {
+    /// As it stands in references.
+    pub host: String,
+    /// How nodes reach it.
+    pub upstream: String,
+    /// Repositories or folders of them; all if empty.
+    pub repositories: Vec<String>,
+}
+
+impl Default for LaunchSettings {
+    fn default() -> Self {
+        Self {
+            registries: Vec::new(),
+            boundary: BoundaryMode::DedicatedNode,
+            dispatch_deadline_seconds: 600,
+            release_deadline_seconds: 900,
+            task_key_overlap_seconds: 900,
+            task_ttl_seconds: 60,
+        }
+    }
+}
+
+impl LaunchSettings {
+    pub fn allowed(&self) -> Registries {
+        let allowed = self.registries.iter();
+        let allowed = allowed.map(|source| Registry {
+            host: source.host.clone(),
+            repositories: source.repositories.clone(),
+        });
+        Registries { allowed: allowed.collect() }
+    }
+
+    pub fn upstreams(&self) -> Vec<(String, String)> {
+        self.registries.iter().map(|source| (source.host.clone(), source.upstream.clone())).collect()
+    }
 }
 
 impl Default for Settings {
@@ -46,6 +108,7 @@ impl Default for Settings {
             session_ttl_seconds: 12 * 60 * 60,
             login_link_ttl_seconds: 15 * 60,
             wrap_ttl_seconds: 60 * 60,
+            launch: LaunchSettings::default(),
         }
     }
 }
@@ -61,6 +124,22 @@ pub(crate) struct TokenKeys {
     loaded_at: Option<Timestamp>,
 }
 
+/// Where agents dial in, and what they check before they say anything.
+#[derive(Clone, Debug)]
+pub struct AgentDoor {
+    pub url: String,
+    pub ca_pem: String,
+    /// SHA-256 of the CA's public key, in hexadecimal.
+    pub pin: String,
+}
+
+/// The keys that sign orders. Loaded at start and after each rotation.
+#[derive(Default)]
+pub(crate) struct TaskKeys {
+    pub(crate) signer: Option<(KeyId, Arc<Ed25519KeyPair>)>,
+    pub(crate) loaded_at: Option<Timestamp>,
+}
+
 pub struct ControlPlane {
     pub store: Store,
     pub custody: Arc<dyn SecretStore>,
@@ -68,7 +147,13 @@ pub struct ControlPlane {
     pub entropy: Arc<dyn Entropy>,
     pub settings: Settings,
     pub platform_id: Uuid,
+    /// Breaks on purpose, in tests.
+    pub faults: Faults,
     pub(crate) token_keys: RwLock<TokenKeys>,
+    pub(crate) task_keys: RwLock<TaskKeys>,
+    pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
+    links: OnceLock<Arc<dyn NodeLink>>,
+    agent_door: OnceLock<AgentDoor>,
     /// Password hashing takes memory and a core for a moment; no more than this many at once.
     pub(crate) hashing: Semaphore,
 }
@@ -83,8 +168,36 @@ impl ControlPlane {
         platform_id: Uuid,
     ) -> Self {
         let hashing = Semaphore::new(2);
-        let token_keys = RwLock::default();
-        Self { store, custody, clock, entropy, settings, platform_id, token_keys, hashing }
+        Self {
+            store,
+            custody,
+            clock,
+            entropy,
+            settings,
+            platform_id,
+            faults: Faults::none(),
+            token_keys: RwLock::default(),
+            task_keys: RwLock::default(),
+            progress: Mutex::default(),
+            links: OnceLock::new(),
+            agent_door: OnceLock::new(),
+            hashing,
+        }
+    }
+
+    /// Plugs the links in, once, when the server begins to listen for agents.
+    pub fn plug_links(&self, links: Arc<dyn NodeLink>, door: AgentDoor) {
+        let _ = self.links.set(links);
+        let _ = self.agent_door.set(door);
+    }
+
+    pub fn links(&self) -> &dyn NodeLink {
+        self.links.get().map_or(&NoLinks, |links| &**links)
+    }
+
+    /// Where agents dial; absent in a process that does not listen for them.
+    pub fn agent_door(&self) -> Option<&AgentDoor> {
+        self.agent_door.get()
     }
 
     pub fn now(&self) -> Timestamp {

@@ -51,8 +51,6 @@ event_types! {
     LimitSet = "limits.set", "A limit was set.";
     NodeJoined = "nodes.joined", "A machine became a node.";
     NodeChanged = "nodes.changed", "A node was cordoned, drained, revoked or forgotten, or came back.";
-    NodeConnected = "nodes.connected", "A node's agent connected.";
-    NodeDisconnected = "nodes.disconnected", "A node's agent is away.";
     SkuChanged = "skus.changed", "A SKU was created, priced, changed or retired.";
     AllocationRequested = "allocations.requested", "A project asked for an allocation.";
     AllocationActive = "allocations.active", "An allocation was granted.";

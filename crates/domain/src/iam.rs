@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BindingId, ProjectId, RoleId, ServiceAccountId, TenantId, UserId};
+use crate::ids::{BindingId, NodeId, ProjectId, RoleId, ServiceAccountId, TenantId, UserId};
 use crate::{Error, Result};
 
 macro_rules! permissions {
@@ -305,6 +305,8 @@ impl Scope {
 pub enum Actor {
     User(UserId),
     ServiceAccount(ServiceAccountId),
+    /// A node, speaking about itself.
+    Node(NodeId),
     /// The platform itself: first start, reconcilers, operator commands on the server's own machine.
     System(&'static str),
 }
@@ -314,6 +316,7 @@ impl Actor {
         match self {
             Self::User(_) => "user",
             Self::ServiceAccount(_) => "service_account",
+            Self::Node(_) => "node",
             Self::System(_) => "system",
         }
     }
@@ -323,6 +326,7 @@ impl Actor {
         match self {
             Self::User(id) => id.to_string(),
             Self::ServiceAccount(id) => id.to_string(),
+            Self::Node(id) => id.to_string(),
             Self::System(part) => part.to_owned(),
         }
     }

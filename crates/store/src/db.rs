@@ -167,6 +167,12 @@ impl Tx {
         Ok(())
     }
 
+    /// Writes a further change of the same transaction: its own audit row and event, under a stamp of its own.
+    pub async fn record(&mut self, stamp: &Stamp, change: Change) -> Result<()> {
+        let permit = self.permit.clone();
+        self.session.insert_change(&permit, stamp, change).await
+    }
+
     /// Commits work that has no audit row of its own: numbering, leases, cleaning up. Only this crate can.
     pub(crate) async fn commit_housekeeping(self) -> Result<()> {
         self.session.commit().await?;

@@ -175,7 +175,7 @@ pub async fn exchange(
     let mut tx = ctx.begin(&Permit::own_account(actor)).await?;
     let nonce_until =
         Timestamp::from_unix_seconds(claims.exp).unwrap_or(now).plus_seconds(CLOCK_SKEW_SECONDS + 1);
-    if !tx.use_nonce(account.id, &claims.jti, nonce_until).await? {
+    if !tx.use_nonce(account.id.uuid(), &claims.jti, nonce_until).await? {
         drop(tx);
         let refusal =
             Error::unauthenticated("assertion_replayed", "This assertion was used before; sign a new one.");

@@ -26,6 +26,7 @@ pub(crate) fn principal_uuid(actor: Actor) -> Uuid {
     match actor {
         Actor::User(id) => id.uuid(),
         Actor::ServiceAccount(id) => id.uuid(),
+        Actor::Node(id) => id.uuid(),
         Actor::System(_) => Uuid::nil(),
     }
 }

@@ -137,31 +137,48 @@ pub(crate) async fn add_token_key(plane: &ControlPlane, tx: &mut Tx) -> Result<K
         .map_err(|_| Error::internal("a seed is 32 bytes"))?;
     let public_key =
         pair.public_key().as_ref().try_into().map_err(|_| Error::internal("a public key is 32 bytes"))?;
-    let mut secret = SealedSecret {
-        id: SecretId::new(plane.new_uuid()),
-        tenant_id: None,
-        class: SecretClass::Operator.name().into(),
-        name: "token-signing-key".into(),
-        kek_id: String::new(),
-        sealed: Vec::new(),
-        version: 1,
-    };
-    let plain = Secret::new(seed.expose().to_vec());
-    let sealed = seal_in(plane, tx, SecretClass::Operator, secret_place(&secret), &plain).await?;
-    secret.kek_id = sealed.kek_id;
-    secret.sealed = sealed.bytes;
-    tx.insert_secret(&secret).await?;
+    let secret_id = seal_operator_secret(plane, tx, "token-signing-key", seed.expose().to_vec()).await?;
     let at = tx.at();
     let key = TokenKey {
         id: KeyId::new(plane.new_uuid()),
         public_key,
-        secret_id: secret.id,
+        secret_id,
         created_at: at,
         retired_at: None,
     };
     tx.insert_token_key(&key).await?;
     tx.retire_token_keys_besides(key.id).await?;
     Ok(key.id)
+}
+
+/// Makes a new key that signs orders; what the former one signed is accepted until `accepted_until`.
+pub(crate) async fn add_task_key(plane: &ControlPlane, tx: &mut Tx, accepted_until: Timestamp) -> Result<KeyId> {
+    let seed = plane.entropy.bytes32();
+    let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose())
+        .map_err(|_| Error::internal("a seed is 32 bytes"))?;
+    let secret = seal_operator_secret(plane, tx, "task-signing-key", seed.expose().to_vec()).await?;
+    let id = KeyId::new(plane.new_uuid());
+    tx.retire_task_keys(accepted_until).await?;
+    tx.insert_task_key(id, pair.public_key().as_ref(), secret).await?;
+    Ok(id)
+}
+
+async fn seal_operator_secret(plane: &ControlPlane, tx: &mut Tx, name: &str, plain: Vec<u8>) -> Result<SecretId> {
+    let mut secret = SealedSecret {
+        id: SecretId::new(plane.new_uuid()),
+        tenant_id: None,
+        class: SecretClass::Operator.name().into(),
+        name: name.into(),
+        kek_id: String::new(),
+        sealed: Vec::new(),
+        version: 1,
+    };
+    let plain = Secret::new(plain);
+    let sealed = seal_in(plane, tx, SecretClass::Operator, secret_place(&secret), &plain).await?;
+    secret.kek_id = sealed.kek_id;
+    secret.sealed = sealed.bytes;
+    tx.insert_secret(&secret).await?;
+    Ok(secret.id)
 }
 
 /// A new key for signing machine tokens.

@@ -1,14 +1,23 @@
 //! One use case per function: permit, begin, load, decide, prepare.
 
+pub mod allocations;
 pub mod authenticate;
 pub mod bindings;
 pub mod bootstrap;
+pub mod catalog;
 pub mod custody;
+pub mod entitlements;
+pub mod instances;
 pub mod limits;
+pub mod launch;
+pub mod node_identity;
+pub mod nodes;
 pub mod observe;
 pub mod own_account;
 pub mod projects;
 pub mod roles;
+pub mod reports;
 pub mod service_accounts;
+pub mod skus;
 pub mod tenants;
 pub mod users;

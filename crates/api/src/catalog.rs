@@ -1,0 +1,87 @@
+//! Apps, versions and entitlements on the wire.
+
+pub use gpuaas_domain::entitlement::{Channel, Terms};
+
+use gpuaas_domain::Timestamp;
+use gpuaas_domain::ids::AppVersionId;
+use gpuaas_domain::manifest::ladder::VersionState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct App {
+    pub slug: String,
+    pub display_name: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A version without its document.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AppVersion {
+    pub id: AppVersionId,
+    pub slug: String,
+    pub app_version: String,
+    pub display_name: String,
+    pub status: VersionState,
+    pub artifact_kind: String,
+    /// By digest: what runs can be traced to this.
+    pub artifact_ref: String,
+    pub publisher: Option<String>,
+    pub support_level: Option<String>,
+    pub notes: Option<String>,
+    pub manifest_digest: String,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AppVersionDetail {
+    #[serde(flatten)]
+    pub version: AppVersion,
+    /// The document as it was registered.
+    pub manifest: Value,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveVersion {
+    pub to: VersionState,
+    #[schemars(length(max = 500))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What holds for one app, and by whose word.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Entitlement {
+    pub app_slug: String,
+    /// Whether the app may be launched at all.
+    pub enabled: bool,
+    /// Said for the whole tenant.
+    pub tenant: Option<Terms>,
+    /// Said for this project by somebody above it.
+    pub allowed: Option<Terms>,
+    /// Said by the project itself: only ever less.
+    pub narrowed: Option<Terms>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Entitlements {
+    pub items: Vec<Entitlement>,
+}
+
+/// The apps a project may launch, with the versions it may launch.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProjectCatalog {
+    pub items: Vec<LaunchableApp>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LaunchableApp {
+    #[serde(flatten)]
+    pub app: App,
+    pub versions: Vec<AppVersion>,
+}

@@ -1,0 +1,297 @@
+//! Launching: load what is there, plan, commit instance, revision, holds and order together.
+
+use gpuaas_agent_protocol::task::Order;
+use gpuaas_domain::event::ObjectRef;
+use gpuaas_domain::iam::{Permission, Permit, TenantScope};
+use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId};
+use gpuaas_domain::instance::{Instance, Member, MemberRole, OperatingMode};
+use gpuaas_domain::launch::{self, Plan, View, Wish};
+use gpuaas_domain::lifecycle::State;
+use gpuaas_domain::limit::Limit;
+use gpuaas_domain::render::container::RENDERER_VERSION;
+use gpuaas_domain::text::Slug;
+use gpuaas_domain::{Error, Result};
+use gpuaas_faults::step;
+use gpuaas_store::catalog::StoredVersion;
+use gpuaas_store::instances::StoredRevision;
+use gpuaas_store::{Session, Tx};
+use serde_json::{Map, Value, json};
+
+use super::catalog::{manifest_of, state_of};
+use super::instances::{Carrying, carry_out};
+use crate::plane::ControlPlane;
+use crate::{OpContext, Prepared};
+
+/// What the caller asks for, parsed.
+#[derive(Clone, Debug)]
+pub struct LaunchWish {
+    pub slug: Slug,
+    pub app_version: Option<String>,
+    pub name: Option<Slug>,
+    pub allocation: AllocationId,
+    pub gpu_count: Option<u32>,
+    pub cpu_millis: Option<u32>,
+    pub memory_mib: Option<u32>,
+    pub host_port: Option<u16>,
+    pub operating_mode: Option<OperatingMode>,
+    pub values: Map<String, Value>,
+    pub plan_digest: Option<String>,
+}
+
+impl LaunchWish {
+    fn resources(&self) -> Wish {
+        Wish {
+            gpu_count: self.gpu_count,
+            cpu_millis: self.cpu_millis,
+            memory_mib: self.memory_mib,
+            host_port: self.host_port,
+            operating_mode: self.operating_mode,
+            values: self.values.clone(),
+        }
+    }
+}
+
+/// The part of a wish that a later start repeats.
+fn remembered(wish: &Wish) -> Value {
+    json!({"gpu_count": wish.gpu_count, "cpu_millis": wish.cpu_millis, "memory_mib": wish.memory_mib,
+           "host_port": wish.host_port, "values": wish.values})
+}
+
+pub(crate) fn recalled(input: &Value) -> Wish {
+    let number = |name: &str| input.get(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    Wish {
+        gpu_count: number("gpu_count"),
+        cpu_millis: number("cpu_millis"),
+        memory_mib: number("memory_mib"),
+        host_port: number("host_port").and_then(|port| u16::try_from(port).ok()),
+        operating_mode: None,
+        values: input.get("values").and_then(Value::as_object).cloned().unwrap_or_default(),
+    }
+}
+
+/// What a launch would do; changes nothing.
+pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Result<Plan> {
+    let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
+    let mut session = ctx.plane.store.read().await?;
+    check_quota(&mut session, &permit, project).await?;
+    let version = choose_version(&mut session, &permit, project, wish).await?;
+    make_plan(&ctx.plane, &mut session, permit.tenant_scope(), &version, wish.allocation, &wish.resources(), false).await
+}
+
+pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Result<Prepared<Instance>> {
+    let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
+    let plane = &ctx.plane;
+    let mut tx = ctx.begin(&permit).await?;
+    tx.lock_project(project).await?;
+    tx.lock_allocation(wish.allocation).await?;
+    check_quota(&mut tx, &permit, project).await?;
+    let version = choose_version(&mut tx, &permit, project, &wish).await?;
+    let resources = wish.resources();
+    let plan: Plan = step!(
+        plane.faults,
+        "launch.plan",
+        make_plan(plane, &mut tx, permit.tenant_scope(), &version, wish.allocation, &resources, false).await
+    )?;
+    plan.check_digest(wish.plan_digest.as_deref())?;
+    let id = InstanceId::new(plane.new_uuid());
+    let short = &id.uuid().as_simple().to_string()[26..];
+    let name = wish.name.map_or_else(|| format!("{}-{short}", short_slug(&plan.app_slug)), String::from);
+    let (state, effects) = State::create();
+    let at = tx.at();
+    let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
+    let revision = make_revision(plane, &plan, &resources, 1, at);
+    let instance = Instance {
+        id,
+        name,
+        app_slug: plan.app_slug.clone(),
+        app_version: plan.app_version.clone(),
+        app_version_id: plan.app_version_id,
+        previous_version: None,
+        artifact_digest: plan.artifact_digest.clone(),
+        tenant_id: tenant,
+        project_id: project,
+        state,
+        target_allocation_id: plan.allocation_id,
+        node_id: plan.node_id,
+        operating_mode: plan.operating_mode,
+        control_plane_scope: plan.control_plane_scope,
+        runtime_backend: plan.runtime_backend,
+        tenant_boundary_mode: plan.tenant_boundary_mode.clone(),
+        execution_engine: plan.execution_engine.clone(),
+        revision_id: revision.id,
+        access_epoch: 1,
+        requested_by_kind: permit.actor().kind().to_owned(),
+        requested_by_id: permit.actor().id(),
+        created_at: at,
+        version: 1,
+        updated_at: at,
+    };
+    tx.insert_instance(&instance).await?;
+    tx.insert_revision(id, &revision).await?;
+    let member = Member {
+        id: MemberId::new(plane.new_uuid()),
+        allocation_id: plan.allocation_id,
+        role: MemberRole::Node,
+        status: "created".into(),
+    };
+    tx.insert_member(id, &member).await?;
+    for endpoint in &plan.endpoints {
+        tx.insert_endpoint(id, endpoint).await?;
+    }
+    super::instances::note(plane, &mut tx, id, "member_added", json!({"role": "node", "allocation_id": plan.allocation_id}))
+        .await?;
+    let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
+    let change = carry_out(plane, &mut tx, ctx.route.action, None, &instance, &effects, carrying).await?;
+    Ok(Prepared::new(tx, change, instance))
+}
+
+fn short_slug(slug: &str) -> &str {
+    let end = slug.len().min(33);
+    slug[..end].trim_end_matches('-')
+}
+
+/// A stopped or failed instance starts again: planned anew, because what it held was given back.
+pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<Prepared<Instance>> {
+    let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
+    let plane = &ctx.plane;
+    let (mut tx, before) = super::instances::load(ctx, &permit, id).await?;
+    let (state, effects) = gpuaas_domain::lifecycle::apply(before.state.clone(), gpuaas_domain::lifecycle::Event::Start, tx.at())?;
+    tx.lock_allocation(before.target_allocation_id).await?;
+    let former = tx
+        .find_revision(before.revision_id)
+        .await?
+        .ok_or_else(|| Error::internal("an instance without its revision"))?;
+    let version = tx
+        .find_app_version_by_id(before.app_version_id)
+        .await?
+        .ok_or_else(|| Error::internal("an instance without its version"))?;
+    let wish = recalled(&former.render_input);
+    let plan =
+        make_plan(plane, &mut tx, permit.tenant_scope(), &version, before.target_allocation_id, &wish, true).await?;
+    let mut next = Instance { state, ..before.clone() };
+    if plan.rendered_digest != former.rendered_digest {
+        let revision = make_revision(plane, &plan, &wish, former.number + 1, tx.at());
+        tx.insert_revision(id, &revision).await?;
+        next.revision_id = revision.id;
+    }
+    let next = tx.update_instance(next).await?;
+    let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
+    let change = carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
+    Ok(Prepared::new(tx, change, next))
+}
+
+async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId) -> Result<()> {
+    let limit = session.effective_limit(permit.scope(), Limit::Instances).await?;
+    Limit::Instances.check(limit, session.count_instances(project).await?)
+}
+
+/// The version asked for, or the newest the project may launch.
+async fn choose_version(
+    session: &mut Session,
+    permit: &Permit,
+    project: ProjectId,
+    wish: &LaunchWish,
+) -> Result<StoredVersion> {
+    let unknown = || Error::field("/slug", "unknown_app", "There is no such app or version.");
+    if let Some(version) = &wish.app_version {
+        let found = session.find_app_version(wish.slug.as_str(), version).await?;
+        return found.ok_or_else(|| Error::field("/app_version", "unknown_app", "There is no such app or version."));
+    }
+    let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
+    let layers = session.entitlement_layers(tenant, project, wish.slug.as_str()).await?;
+    let launchable = session.list_launchable(wish.slug.as_str()).await?;
+    let admitted = launchable.iter().find(|version| {
+        let channel = if version.status == "canary" {
+            gpuaas_domain::entitlement::Channel::Canary
+        } else {
+            gpuaas_domain::entitlement::Channel::Active
+        };
+        layers.admits(&version.app_version, channel)
+    });
+    // Without one it may launch, the plan says why the newest may not be.
+    admitted.or(launchable.first()).cloned().ok_or_else(unknown)
+}
+
+pub(crate) async fn make_plan(
+    plane: &ControlPlane,
+    session: &mut Session,
+    scope: TenantScope,
+    version: &StoredVersion,
+    allocation: AllocationId,
+    wish: &Wish,
+    existing: bool,
+) -> Result<Plan> {
+    let allocation = session.find_allocation(scope, allocation).await?.ok_or_else(|| {
+        Error::field("/target_allocation_id", "unknown_allocation", "The project has no such allocation.")
+    })?;
+    let Some(node) = allocation.node_id else {
+        return Err(Error::conflict("allocation_not_active", "The allocation was not granted yet.")
+            .with_param("state", allocation.state.name()));
+    };
+    let node = session.find_node(node).await?.ok_or_else(|| Error::internal("an allocation without its node"))?;
+    let manifest = manifest_of(version)?;
+    let layers =
+        session.entitlement_layers(allocation.tenant_id, allocation.project_id, &version.app_slug).await?;
+    let gpus = session.allocation_gpus(allocation.id).await?;
+    let in_use = session.allocation_in_use(allocation.id).await?;
+    let ports = session.ports_in_use(node.id).await?;
+    let prices = session.list_prices(allocation.sku_id).await?;
+    let settings = &plane.settings.launch;
+    let (registries, upstreams) = (settings.allowed(), settings.upstreams());
+    launch::plan(
+        &View {
+            version_id: version.id,
+            manifest: &manifest,
+            version_state: state_of(version)?,
+            existing,
+            entitlement: &layers,
+            allocation: &allocation,
+            node: &node,
+            gpus: &gpus,
+            gpus_in_use: &in_use.gpus,
+            cpu_millis_in_use: in_use.cpu_millis,
+            memory_mib_in_use: in_use.memory_mib,
+            ports_in_use: &ports,
+            registries: &registries,
+            upstreams: &upstreams,
+            boundary: settings.boundary,
+            prices: &prices,
+            now: plane.now(),
+        },
+        wish,
+    )
+}
+
+fn make_revision(
+    plane: &ControlPlane,
+    plan: &Plan,
+    wish: &Wish,
+    number: i64,
+    at: gpuaas_domain::Timestamp,
+) -> StoredRevision {
+    StoredRevision {
+        id: RevisionId::new(plane.new_uuid()),
+        number,
+        app_version_id: plan.app_version_id,
+        renderer_version: RENDERER_VERSION,
+        render_input: remembered(wish),
+        rendered: serde_json::to_string(&plan.rendered).expect("a spec is plain data"),
+        rendered_digest: plan.rendered_digest.clone(),
+        created_at: at,
+    }
+}
+
+/// The order that brings a revision up.
+pub(crate) async fn launch_order(tx: &mut Tx, instance: &Instance) -> Result<Order> {
+    let revision = tx
+        .find_revision(instance.revision_id)
+        .await?
+        .ok_or_else(|| Error::internal("an instance without its revision"))?;
+    let spec = serde_json::from_str(&revision.rendered)
+        .map_err(|error| Error::internal(format!("a stored spec cannot be read: {error}")))?;
+    Ok(Order::Launch { spec })
+}
+
+pub(crate) fn object(instance: &Instance) -> ObjectRef {
+    ObjectRef::new("app_instance", instance.id)
+}
