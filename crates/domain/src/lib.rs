@@ -11,6 +11,7 @@ pub mod identity;
 pub mod ids;
 pub mod limit;
 pub mod machine_token;
+pub mod manifest;
 pub mod page;
 pub mod secret;
 pub mod standing;
