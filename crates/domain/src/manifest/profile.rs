@@ -190,10 +190,9 @@ impl Manifest {
                 RuntimeBackend::K8s
             }
             Some(ExecutionEngine::NodeAgent) => RuntimeBackend::LaunchableOci,
-            Some(ExecutionEngine::DockerCompose) => RuntimeBackend::DockerCompose,
             None if self.components.is_empty() => RuntimeBackend::BareMetal,
             None if self.components.len() == 1 && self.renderer.is_none() => RuntimeBackend::LaunchableOci,
-            None => RuntimeBackend::DockerCompose,
+            Some(ExecutionEngine::DockerCompose) | None => RuntimeBackend::DockerCompose,
         }
     }
 

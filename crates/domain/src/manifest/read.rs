@@ -34,9 +34,8 @@ pub(super) fn tree(bytes: &[u8], format: Format) -> Result<Value, Vec<FieldError
     }
     match format {
         Format::Json => json(text),
-        Format::Yaml => yaml::tree(text),
         Format::Guess if text.trim_start().starts_with('{') => json(text),
-        Format::Guess => yaml::tree(text),
+        Format::Yaml | Format::Guess => yaml::tree(text),
     }
 }
 

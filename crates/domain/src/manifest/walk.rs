@@ -89,13 +89,11 @@ impl<'a> Walk<'a> {
                 }
             };
         }
-        match branches.iter().find(|branch| is_of(value, &branch["type"])) {
-            Some(branch) => self.value(path, value, branch),
-            None => {
-                let kinds: Vec<String> = branches.iter().map(|branch| kind_name(&branch["type"])).collect();
-                self.fault(path, "wrong_type", format!("This must be {}.", kinds.join(" or ")));
-            }
+        if let Some(branch) = branches.iter().find(|branch| is_of(value, &branch["type"])) {
+            return self.value(path, value, branch);
         }
+        let kinds: Vec<String> = branches.iter().map(|branch| kind_name(&branch["type"])).collect();
+        self.fault(path, "wrong_type", format!("This must be {}.", kinds.join(" or ")));
     }
 
     fn choice<'v>(&mut self, path: &str, value: &Value, allowed: impl Iterator<Item = &'v Value> + Clone) {

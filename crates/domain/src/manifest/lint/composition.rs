@@ -73,9 +73,9 @@ fn dependencies(manifest: &Manifest, known: &BTreeSet<&str>, faults: &mut Faults
     }
     while let Some(ready) = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(name, _)| *name) {
         waiting.remove(ready);
-        waiting.values_mut().for_each(|needs| {
+        for needs in waiting.values_mut() {
             needs.remove(ready);
-        });
+        }
     }
     if let Some(index) = manifest.components.iter().position(|one| waiting.contains_key(one.name.as_str())) {
         faults.add(

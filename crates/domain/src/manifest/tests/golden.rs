@@ -179,3 +179,12 @@ fn hello_web_is_a_good_manifest() {
     let faults = parse(source.as_bytes(), Format::Yaml).unwrap_err();
     assert!(faults.iter().all(|fault| fault.code == "malformed_digest"), "{faults:?}");
 }
+
+/// the file that people download is the schema of this build.
+#[test]
+fn the_published_file_is_the_schema() {
+    let file = include_str!(
+        "../../../../../docs/architecture/schemas/launchable_oci_workload_profile.v1.schema.json"
+    );
+    assert_eq!(serde_json::from_str::<Value>(file).unwrap(), json_schema(), "run `cargo xtask gen`");
+}
