@@ -60,7 +60,10 @@ pub use runtime::{
 pub use schema::{SCHEMA_FILE, json_schema};
 pub use version::Version;
 
-use crate::FieldError;
+use crate::{Error, FieldError};
+
+/// More than a person would mend in one go.
+const MAX_FAULTS: usize = 200;
 
 /// A manifest and the document it was read from.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +73,13 @@ pub struct Document {
 }
 
 impl Document {
+    /// A document that was accepted before and kept since. The rules may have become stricter; it stays readable.
+    pub fn from_stored(value: Value) -> crate::Result<Self> {
+        let manifest = Manifest::deserialize(&value)
+            .map_err(|error| Error::internal("a stored manifest does not fit its type").with_source(error))?;
+        Ok(Self { manifest, value })
+    }
+
     /// The document as written, as a tree.
     pub fn value(&self) -> &Value {
         &self.value
@@ -128,6 +138,7 @@ fn map_keys(value: &Value) -> Vec<FieldError> {
 fn tidy(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     faults.sort_by(|a, b| a.path.cmp(&b.path).then(a.code.cmp(b.code)));
     faults.dedup();
+    faults.truncate(MAX_FAULTS);
     faults
 }
 

@@ -6,12 +6,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{forbidden, formats};
+use super::{MAX_FAULTS, forbidden, formats};
 use crate::FieldError;
 use crate::text::nearest;
-
-/// More than a person would mend in one go.
-const MAX_FAULTS: usize = 200;
 
 pub(super) fn faults(document: &Value, schema: &Value) -> Vec<FieldError> {
     let mut walk = Walk { root: schema, faults: Vec::new() };
@@ -178,6 +175,9 @@ impl<'a> Walk<'a> {
     }
 
     fn unknown(&mut self, path: &str, key: &str, properties: &Map<String, Value>) {
+        if self.faults.len() >= MAX_FAULTS {
+            return;
+        }
         let at = join(path, key);
         if let Some((code, message)) = forbidden::field(key) {
             return self.fault(&at, code, message);

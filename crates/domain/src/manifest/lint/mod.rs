@@ -9,7 +9,7 @@ mod resources;
 use std::collections::BTreeSet;
 
 use super::profile::engines_of;
-use super::{ArtifactKind, ExecutionEngine, Expose, Manifest, RuntimeBackend};
+use super::{ArtifactKind, ComponentClass, ExecutionEngine, Expose, Manifest, RuntimeBackend};
 use crate::FieldError;
 
 /// Renderers that the platform owns.
@@ -119,36 +119,38 @@ fn shape(manifest: &Manifest, faults: &mut Faults) {
     }
 }
 
-/// A browser-facing port needs to be told from the others, and a page needs a port.
+/// One port is the app's page, a page needs a port, and helpers face nobody. Add-ons may have a page of their own.
 fn ui(manifest: &Manifest, faults: &mut Faults) {
-    let containers = manifest.containers();
-    let faced: Vec<String> = containers
-        .iter()
-        .flat_map(|(at, container)| {
-            let ports = container.ports.iter().enumerate();
-            ports
-                .filter(|(_, port)| port.expose == Expose::EmbeddedUiGateway)
-                .map(move |(index, _)| format!("{at}/ports/{index}/expose"))
-        })
-        .collect();
-    if manifest.ui.is_some() && faced.is_empty() {
-        faults.add("/ui", "ui_port_missing", "The page needs a port with expose: embedded_ui_gateway.");
+    let mut pages = Vec::new();
+    let classes = manifest.components.iter().map(|component| component.class);
+    let classes = manifest.runtime_profile.iter().map(|_| ComponentClass::Primary).chain(classes);
+    for ((at, container), class) in manifest.containers().into_iter().zip(classes) {
+        for (index, port) in container.ports.iter().enumerate() {
+            let at = format!("{at}/ports/{index}/expose");
+            match (class, port.expose) {
+                (ComponentClass::Sidecar, Expose::EmbeddedUiGateway | Expose::Private) => {
+                    faults.add(at, "helper_not_exposed", "A sidecar is a helper: its ports are internal.");
+                }
+                (ComponentClass::Primary | ComponentClass::Gateway, Expose::EmbeddedUiGateway) => {
+                    pages.push(at);
+                }
+                (ComponentClass::Addon, _) | (_, Expose::Private | Expose::Internal) => {}
+            }
+        }
     }
-    if manifest.ui.is_none()
-        && let Some(first) = faced.first()
-    {
-        faults.add(
+    match (&manifest.ui, pages.first()) {
+        (Some(_), None) => {
+            faults.add("/ui", "ui_port_missing", "The page needs a port with expose: embedded_ui_gateway.");
+        }
+        (None, Some(first)) => faults.add(
             first,
             "ui_block_missing",
             "A port of the gateway needs the ui block: how it appears, and where.",
-        );
+        ),
+        (Some(_), Some(_)) | (None, None) => {}
     }
-    for second in faced.iter().skip(1) {
-        faults.add(
-            second,
-            "port_clash",
-            "One port of a manifest faces the browser; expose the others privately.",
-        );
+    for second in pages.iter().skip(1) {
+        faults.add(second, "port_clash", "One port is the app's page; expose the others privately.");
     }
 }
 

@@ -10,6 +10,8 @@ fn the_sample_registers_unchanged() {
     assert_eq!(*document.value(), sample());
     assert_eq!(serde_json::from_str::<Value>(&document.canonical()).unwrap(), sample());
 
+    assert_eq!(Document::from_stored(sample()).unwrap(), document);
+
     let manifest = &document.manifest;
     assert_eq!(manifest.slug.as_str(), "jupyter-cuda-dev");
     assert_eq!(manifest.version.as_str(), "1.4.2");
