@@ -17,6 +17,10 @@ fn all(root: &Path) -> Result<Vec<Generated>> {
     Ok(vec![
         Generated { path: "docs/api/openapi.json", text: pretty(&gpuaas_server::contract::openapi()) },
         Generated { path: "docs/api/asyncapi.json", text: pretty(&gpuaas_server::contract::asyncapi()) },
+        Generated {
+            path: "docs/architecture/schemas/launchable_oci_workload_profile.v1.schema.json",
+            text: pretty(&gpuaas_domain::manifest::json_schema()),
+        },
         Generated { path: "docs/reference/config.md", text: gpuaas_server::config::reference() },
         Generated { path: "docs/reference/cli.md", text: cli_reference::render(gpuaas_cli::command()) },
         Generated { path: "docs/reference/permissions.md", text: reference::permissions() },

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod limit;
 pub mod machine_token;
 pub mod node;
+pub mod manifest;
 pub mod page;
 pub mod render;
 pub mod secret;

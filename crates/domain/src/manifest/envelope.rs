@@ -1,0 +1,183 @@
+//! The top of a manifest: identity, what it fits on, its page and its meter, and the blocks below.
+
+use std::collections::BTreeMap;
+
+use gpuaas_agent_protocol::image::ImageRef;
+use gpuaas_agent_protocol::inventory::Vendor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::blocks::{Addon, Outputs, Resources, SecretNeed};
+use super::delivery::{Artifact, ExecutionEngine, Operation, Topology, Validation};
+use super::formats;
+use super::parameters::{Parameter, UiHints};
+use super::runtime::{ManifestComponent, RuntimeProfile};
+use super::version::Version;
+use crate::text::{DisplayName, Slug};
+
+/// One version of an app: what it is, what it needs and what may be chosen at launch. It states intent; nothing of
+/// an engine can be written in it.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this schema.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1))]
+    pub schema_version: u32,
+    /// The app's name in addresses.
+    #[schemars(schema_with = "formats::slug")]
+    pub slug: Slug,
+    #[schemars(schema_with = "formats::display_name")]
+    pub display_name: DisplayName,
+    #[schemars(schema_with = "formats::version")]
+    pub version: Version,
+    pub artifact_kind: ArtifactKind,
+    /// Registry path and digest of the artifact that this version releases.
+    #[schemars(schema_with = "formats::image_ref")]
+    pub artifact_ref: ImageRef,
+    #[serde(default)]
+    #[schemars(schema_with = "formats::display_name")]
+    pub name: Option<DisplayName>,
+    #[serde(default)]
+    #[schemars(schema_with = "formats::display_name")]
+    pub publisher: Option<DisplayName>,
+    #[serde(default)]
+    pub support_level: Option<SupportLevel>,
+    #[serde(default)]
+    #[schemars(schema_with = "formats::prose")]
+    pub description: Option<String>,
+    /// Release notes of this version.
+    #[serde(default)]
+    #[schemars(schema_with = "formats::prose")]
+    pub notes: Option<String>,
+    pub compatibility: Compatibility,
+    /// The one container of the app. Exclusive with `components`.
+    #[serde(default)]
+    pub runtime_profile: Option<RuntimeProfile>,
+    #[serde(default)]
+    pub ui: Option<Ui>,
+    #[serde(default)]
+    pub metering: Option<Metering>,
+    /// What a launch may choose, by name.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Parameter>,
+    #[serde(default)]
+    pub ui_hints: Option<UiHints>,
+    /// The containers of a composition. Exclusive with `runtime_profile`.
+    #[serde(default)]
+    pub components: Vec<ManifestComponent>,
+    /// Defaults and bounds; minima stand in the runtime profile and the components.
+    #[serde(default)]
+    pub resources: Option<Resources>,
+    #[serde(default)]
+    pub addons: Vec<Addon>,
+    #[serde(default)]
+    pub secrets: Vec<SecretNeed>,
+    #[serde(default)]
+    pub outputs: Option<Outputs>,
+    #[serde(default)]
+    pub validation: Option<Validation>,
+    #[serde(default)]
+    pub execution_engines: Vec<ExecutionEngine>,
+    #[serde(default)]
+    pub topology: Option<Topology>,
+    /// Named artifacts with their variants.
+    #[serde(default)]
+    pub artifacts: Vec<Artifact>,
+    /// A renderer that the platform owns, such as `vllm_openai`.
+    #[serde(default)]
+    #[schemars(schema_with = "formats::parameter_name")]
+    pub renderer: Option<String>,
+    #[serde(default)]
+    pub operation: Option<Operation>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What the artifact is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    /// An image.
+    Oci,
+    /// An image with a profile of its own.
+    Launchable,
+    /// An external or reference controller.
+    Controller,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SupportLevel {
+    Experimental,
+    Community,
+    Partner,
+    Supported,
+}
+
+/// Which allocations can run the app. Every key filters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compatibility {
+    #[schemars(length(min = 1))]
+    pub requires_capacity_shape: Vec<CapacityShape>,
+    #[serde(default)]
+    #[schemars(range(max = 1024))]
+    pub min_gpu_count: u32,
+    #[serde(default)]
+    pub requires_exclusive_node: bool,
+    /// Empty: any, or none where no GPU is needed.
+    #[serde(default)]
+    pub supported_accelerators: Vec<Vendor>,
+    /// Of each GPU.
+    #[serde(default)]
+    pub min_gpu_memory_mib: Option<super::amount::Mib>,
+    /// Capabilities that the allocation must list, such as `nvlink`.
+    #[serde(default)]
+    #[schemars(schema_with = "formats::names", length(max = 32))]
+    pub required_capabilities: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityShape {
+    Baremetal,
+    GpuSlice,
+}
+
+/// How the app appears in the web shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ui {
+    pub extension_kind: ExtensionKind,
+    /// Where the app's page opens.
+    #[serde(default = "root_path")]
+    #[schemars(schema_with = "formats::url_path")]
+    pub path: String,
+}
+
+fn root_path() -> String {
+    "/".to_owned()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtensionKind {
+    Embedded,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metering {
+    pub kind: MeterKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MeterKind {
+    SessionSeconds,
+    Tokens,
+    Requests,
+}

@@ -1,0 +1,240 @@
+//! What a manifest may not say, whatever the spelling: names of fields, whole documents of other tools, and texts.
+//!
+//! The types leave no room for any of it; this module only gives the refusal its name, so that an author learns that
+//! it is a rule of the platform and not a slip of the pen.
+
+use serde_json::{Map, Value};
+
+use super::walk::{join, pointer};
+use crate::FieldError;
+
+type Refusal = (&'static str, &'static str);
+
+const PRIVILEGED: Refusal = (
+    "privileged_not_allowed",
+    "Privileges, capabilities, host namespaces and devices are not given to apps.",
+);
+const HOST_MOUNT: Refusal = (
+    "host_mount_not_allowed",
+    "Nothing of the host is mounted; declare a place for storage in resources.mounts, or scratch.",
+);
+const COMPOSE: Refusal = (
+    "unsupported_compose_yaml",
+    "Compose files are not taken; describe components, and the platform renders what it needs.",
+);
+const KUBERNETES: Refusal = (
+    "unsupported_k8s_manifest",
+    "Kubernetes objects are not taken; describe components and resources instead.",
+);
+const CHART: Refusal =
+    ("unsupported_chart", "Helm charts are not taken; describe components and parameters instead.");
+const NATIVE: Refusal = (
+    "engine_native_not_allowed",
+    "The manifest states intent; values and configuration of an engine are made by the platform.",
+);
+const PATHS: Refusal = (
+    "workspace_path_not_allowed",
+    "Where storage appears is fixed by the manifest: declare it in resources.mounts.",
+);
+
+/// Spelled without case, hyphens and underscores, since each tool has its own way.
+const FIELDS: &[(Refusal, &[&str])] = &[
+    (
+        PRIVILEGED,
+        &[
+            "privileged",
+            "capadd",
+            "capabilities",
+            "capdrop",
+            "network",
+            "networkmode",
+            "hostnetwork",
+            "pid",
+            "pidmode",
+            "hostpid",
+            "ipc",
+            "ipcmode",
+            "hostipc",
+            "uts",
+            "hostuts",
+            "device",
+            "devices",
+            "devicerequests",
+            "devicecgrouprules",
+            "securityopt",
+            "securitycontext",
+            "usernsmode",
+            "userns",
+            "hostusers",
+            "cgroup",
+            "cgroupns",
+            "cgroupparent",
+            "runtimeclassname",
+            "sysctls",
+            "allowprivilegeescalation",
+            "seccomp",
+            "seccompprofile",
+            "apparmor",
+            "apparmorprofile",
+            "groupadd",
+            "oomscoreadj",
+        ],
+    ),
+    (
+        HOST_MOUNT,
+        &[
+            "volume",
+            "volumes",
+            "volumesfrom",
+            "volumemounts",
+            "bind",
+            "binds",
+            "bindmounts",
+            "mount",
+            "mounts",
+            "hostmount",
+            "hostmounts",
+            "hostpath",
+            "hostpaths",
+            "hostdir",
+            "dockersock",
+            "dockersocket",
+        ],
+    ),
+    (
+        COMPOSE,
+        &[
+            "services",
+            "compose",
+            "composefile",
+            "composeyaml",
+            "composeyml",
+            "dockercompose",
+            "dockercomposefile",
+            "dockercomposeyaml",
+            "dockercomposeyml",
+        ],
+    ),
+    (
+        KUBERNETES,
+        &[
+            "apiversion",
+            "k8s",
+            "kubernetes",
+            "kubernetesyaml",
+            "k8smanifest",
+            "k8smanifests",
+            "manifests",
+            "podspec",
+            "podtemplate",
+            "deployment",
+            "statefulset",
+            "daemonset",
+            "initcontainers",
+            "nodeselector",
+            "tolerations",
+            "affinity",
+            "serviceaccountname",
+        ],
+    ),
+    (CHART, &["chart", "charts", "helmchart", "chartarchive", "charturl"]),
+    (
+        NATIVE,
+        &[
+            "helm",
+            "helmvalues",
+            "values",
+            "valuesyaml",
+            "valuesschema",
+            "dstack",
+            "dstackyml",
+            "dstackyaml",
+            "dstackconfig",
+            "slurm",
+            "slurmscript",
+            "sbatch",
+            "sbatchscript",
+            "rayjob",
+            "raycluster",
+            "rawyaml",
+            "yaml",
+            "enginevalues",
+            "engineconfig",
+            "nativeconfig",
+        ],
+    ),
+    (PATHS, &["workspace", "workspacepath", "workspacedir", "storagepath", "datapath"]),
+];
+
+/// Why an unknown field is not just unknown.
+pub(super) fn field(name: &str) -> Option<Refusal> {
+    let plain: String = name
+        .chars()
+        .filter(|c| !matches!(c, '_' | '-' | '.'))
+        .take(64)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    FIELDS.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(refusal, _)| *refusal)
+}
+
+/// A whole document of another tool. Its other faults would be noise.
+pub(super) fn foreign(document: &Map<String, Value>) -> Option<FieldError> {
+    if document.contains_key("slug") || document.contains_key("artifact_ref") {
+        return None;
+    }
+    let has = |name: &str| document.contains_key(name);
+    let (key, (code, message)) = if has("services") && !has("type") {
+        ("services", COMPOSE)
+    } else if has("apiVersion") && has("appVersion") {
+        ("apiVersion", CHART)
+    } else if has("apiVersion") && has("kind") {
+        ("apiVersion", KUBERNETES)
+    } else if matches!(
+        document.get("type").and_then(Value::as_str),
+        Some("task" | "service" | "dev-environment" | "fleet" | "volume" | "gateway")
+    ) {
+        ("type", NATIVE)
+    } else {
+        return None;
+    };
+    Some(FieldError::new(format!("/{key}"), code, message))
+}
+
+/// Texts anywhere in the document that smuggle in what has no field.
+pub(super) fn texts(document: &Value) -> Vec<FieldError> {
+    let mut found = Vec::new();
+    each_text("", document, &mut |path, text| {
+        let refusal = if text.contains("docker.sock") || text.contains("containerd.sock") {
+            HOST_MOUNT
+        } else if starts_a_line(text, "services:") && (text.contains("image:") || text.contains("build:")) {
+            COMPOSE
+        } else if starts_a_line(text, "apiVersion:") && starts_a_line(text, "kind:") {
+            KUBERNETES
+        } else {
+            return;
+        };
+        found.push(FieldError::new(pointer(path), refusal.0, refusal.1));
+    });
+    found
+}
+
+fn starts_a_line(text: &str, word: &str) -> bool {
+    text.lines().any(|line| line.starts_with(word))
+}
+
+pub(super) fn each_text(path: &str, value: &Value, see: &mut impl FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => see(path, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_text(&format!("{path}/{index}"), item, see);
+            }
+        }
+        Value::Object(map) => {
+            for (key, item) in map {
+                each_text(&join(path, key), item, see);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,235 @@
+//! How the parts hang together: names, dependencies, add-ons, secrets, outputs, and how many there may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpuaas_agent_protocol::spec::{MAX_COMPONENTS, is_denied_env};
+
+use super::Faults;
+use super::container::probe;
+use crate::manifest::{Injection, MAIN, Manifest, Topology};
+
+/// Members of one instance, whatever a topology says.
+const MAX_MEMBERS: u32 = 64;
+/// Containers of one role, whatever a topology says.
+const MAX_REPLICAS: u32 = 64;
+
+pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
+    let components: BTreeSet<&str> = if manifest.runtime_profile.is_some() {
+        BTreeSet::from([MAIN])
+    } else {
+        manifest.components.iter().map(|component| component.name.as_str()).collect()
+    };
+    faults.names("/components", manifest.components.iter().map(|component| component.name.as_str()));
+    images(manifest, faults);
+    dependencies(manifest, &components, faults);
+    addons(manifest, &components, faults);
+    secrets(manifest, &components, faults);
+    outputs(manifest, &components, faults);
+    validation(manifest, &components, faults);
+    topology(manifest, &components, faults);
+}
+
+fn images(manifest: &Manifest, faults: &mut Faults) {
+    faults.names("/artifacts", manifest.artifacts.iter().map(|artifact| artifact.name.as_str()));
+    for (index, artifact) in manifest.artifacts.iter().enumerate() {
+        let names = artifact.variants.iter().map(|variant| variant.name.as_str());
+        faults.names(&format!("/artifacts/{index}/variants"), names);
+    }
+    let known = manifest.artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+    for (at, container) in manifest.containers() {
+        if let Some(artifact) = container.artifact {
+            faults.reference(format!("{at}/artifact"), artifact, &known, "artifact");
+        }
+    }
+    for (index, component) in manifest.components.iter().enumerate() {
+        match (&component.image_ref, &component.artifact) {
+            (None, None) => {
+                let at = format!("/components/{index}/image_ref");
+                faults.add(at, "missing_field", "Name the image: image_ref, or artifact.");
+            }
+            (Some(_), Some(_)) => {
+                let at = format!("/components/{index}/artifact");
+                faults.add(at, "exclusive_blocks", "Either image_ref or artifact names the image, not both.");
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+        }
+    }
+}
+
+/// Start order follows the dependencies, so there must be one.
+fn dependencies(manifest: &Manifest, known: &BTreeSet<&str>, faults: &mut Faults) {
+    for (index, component) in manifest.components.iter().enumerate() {
+        faults.references(
+            &format!("/components/{index}/depends_on"),
+            &component.depends_on,
+            known,
+            "component",
+        );
+    }
+    let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for component in &manifest.components {
+        let needs = component.depends_on.iter().map(String::as_str).filter(|name| known.contains(name));
+        waiting.entry(&component.name).or_default().extend(needs);
+    }
+    while let Some(ready) = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(name, _)| *name) {
+        waiting.remove(ready);
+        for needs in waiting.values_mut() {
+            needs.remove(ready);
+        }
+    }
+    if let Some(index) = manifest.components.iter().position(|one| waiting.contains_key(one.name.as_str())) {
+        faults.add(
+            format!("/components/{index}/depends_on"),
+            "dependency_cycle",
+            "These components wait for each other, so none could start.",
+        );
+    }
+}
+
+fn addons(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
+    faults.names("/addons", manifest.addons.iter().map(|addon| addon.name.as_str()));
+    let known: BTreeSet<&str> = manifest.addons.iter().map(|addon| addon.name.as_str()).collect();
+    for (index, addon) in manifest.addons.iter().enumerate() {
+        faults.references(&format!("/addons/{index}/components"), &addon.components, components, "component");
+        faults.references(&format!("/addons/{index}/requires"), &addon.requires, &known, "add-on");
+    }
+}
+
+fn secrets(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
+    faults.names("/secrets", manifest.secrets.iter().map(|secret| secret.name.as_str()));
+    for (index, secret) in manifest.secrets.iter().enumerate() {
+        faults.references(
+            &format!("/secrets/{index}/components"),
+            &secret.components,
+            components,
+            "component",
+        );
+        let (at, variable) = match &secret.inject {
+            Injection::File { env } => {
+                if !env.ends_with("_FILE") {
+                    let at = format!("/secrets/{index}/inject/env");
+                    faults.add(at, "invalid_value", "The variable holds a path; its name ends in _FILE.");
+                }
+                ("env", env)
+            }
+            Injection::Env { name } => ("name", name),
+        };
+        if is_denied_env(variable) {
+            let at = format!("/secrets/{index}/inject/{at}");
+            faults.add(at, "reserved_env_name", "This variable is not an app's to set.");
+        }
+    }
+    let known: BTreeSet<&str> = manifest.secrets.iter().map(|secret| secret.name.as_str()).collect();
+    for (at, container) in manifest.containers() {
+        for (index, variable) in container.env.iter().enumerate() {
+            if let Some(name) = variable.value.strip_prefix("secret://") {
+                faults.reference(format!("{at}/env/{index}/value"), name, &known, "secret in secrets");
+            }
+        }
+    }
+}
+
+fn outputs(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
+    let Some(outputs) = &manifest.outputs else { return };
+    faults.names("/outputs/endpoints", outputs.endpoints.iter().map(|endpoint| endpoint.name.as_str()));
+    for (index, endpoint) in outputs.endpoints.iter().enumerate() {
+        let at = format!("/outputs/endpoints/{index}");
+        component_of(&at, endpoint.component.as_deref(), components, faults);
+        let declared = |(_, container): &(String, super::super::runtime::Container<'_>)| {
+            container.ports.iter().any(|port| port.container == endpoint.port)
+        };
+        if !manifest.containers().iter().any(declared) {
+            faults.add(format!("{at}/port"), "unknown_reference", "No component declares this port.");
+        }
+    }
+    let endpoints = outputs.endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
+    let addons = manifest.addons.iter().map(|addon| addon.name.as_str()).collect();
+    for (index, dashboard) in outputs.dashboards.iter().enumerate() {
+        let at = format!("/outputs/dashboards/{index}");
+        faults.reference(format!("{at}/endpoint"), &dashboard.endpoint, &endpoints, "endpoint");
+        if let Some(addon) = &dashboard.addon {
+            faults.reference(format!("{at}/addon"), addon, &addons, "add-on");
+        }
+    }
+}
+
+/// A part of a composition says whose it is; with one component there is nothing to say.
+fn component_of(at: &str, name: Option<&str>, components: &BTreeSet<&str>, faults: &mut Faults) {
+    match name {
+        Some(name) => faults.reference(format!("{at}/component"), name, components, "component"),
+        None if components.len() > 1 => {
+            faults.add(
+                format!("{at}/component"),
+                "missing_field",
+                "There are several components: say which.",
+            );
+        }
+        None => {}
+    }
+}
+
+fn validation(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
+    let Some(validation) = &manifest.validation else { return };
+    faults.names("/validation/smoke", validation.smoke.iter().map(|test| test.name.as_str()));
+    for (index, test) in validation.smoke.iter().enumerate() {
+        let at = format!("/validation/smoke/{index}");
+        component_of(&at, test.component.as_deref(), components, faults);
+        let named =
+            manifest.components.iter().find(|one| Some(one.name.as_str()) == test.component.as_deref());
+        let container = named.map(super::super::runtime::ManifestComponent::container).or_else(|| {
+            manifest.runtime_profile.as_ref().map(super::super::runtime::RuntimeProfile::container)
+        });
+        if let Some(container) = container {
+            probe(&format!("{at}/check"), &test.check, container, faults);
+        }
+    }
+    faults.references("/validation/readiness_gates", &validation.readiness_gates, components, "component");
+    let parameters = manifest.parameters.keys().map(String::as_str).collect();
+    for (index, rule) in validation.rules.iter().enumerate() {
+        if let Some(parameter) = &rule.parameter {
+            faults.reference(
+                format!("/validation/rules/{index}/parameter"),
+                parameter,
+                &parameters,
+                "parameter",
+            );
+        }
+    }
+}
+
+fn topology(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
+    const CODE: &str = "composition_limit_exceeded";
+    let empty = Topology { members: Vec::new(), max_services: None, max_replicas: None, max_members: None };
+    let topology = manifest.topology.as_ref().unwrap_or(&empty);
+    let limit = |declared: Option<u32>, ours: u32| declared.map_or(ours, |declared| declared.min(ours));
+
+    let most_services = limit(topology.max_services, u32::try_from(MAX_COMPONENTS).unwrap_or(u32::MAX));
+    let most_replicas = limit(topology.max_replicas, MAX_REPLICAS);
+    if manifest.components.len() as u64 > u64::from(most_services) {
+        faults.add("/components", CODE, format!("At most {most_services} components run in one instance."));
+    }
+    for (index, component) in manifest.components.iter().enumerate() {
+        let range = component.replicas.unwrap_or_default();
+        if [range.min, range.default, range.max].into_iter().flatten().any(|count| count > most_replicas) {
+            let at = format!("/components/{index}/replicas");
+            faults.add(at, CODE, format!("At most {most_replicas} replicas of one component."));
+        }
+    }
+    let most_members = limit(topology.max_members, MAX_MEMBERS);
+    let mut members = 0_u32;
+    let mut roles = BTreeSet::new();
+    for (index, member) in topology.members.iter().enumerate() {
+        let at = format!("/topology/members/{index}");
+        if member.min > member.max {
+            faults.add(format!("{at}/min"), "min_above_max", "The minimum is above the maximum.");
+        }
+        if !roles.insert(member.role) {
+            faults.add(format!("{at}/role"), "duplicate_name", "The role stands in the list twice.");
+        }
+        members = members.saturating_add(member.max);
+        if members > most_members {
+            faults.add(format!("{at}/max"), CODE, format!("At most {most_members} members in all."));
+        }
+        faults.references(&format!("{at}/components"), &member.components, components, "component");
+    }
+}

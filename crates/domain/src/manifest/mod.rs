@@ -1,0 +1,160 @@
+//! The manifest of an app version: one typed document from which form, values, artifacts and pages derive.
+//!
+//! [`parse`] reads JSON or YAML and reports *every* fault of shape as a JSON pointer, a code and a sentence;
+//! [`lint`] judges what was read by the rules of the platform; [`Manifest::expand`] makes of it the [`Profile`] that
+//! planning uses, in which a plain manifest is a composition of one.
+//!
+//! Laws: nothing of an engine can be written; images are named by digest; secrets are named, never held; no message
+//! repeats a value of the document. What is stored is the document as written, in canonical form: defaults are not
+//! filled in, so a later default does not change an old digest.
+//!
+//! Expressions (`${…}`, `when`, `rule`) are kept as text here.
+
+mod amount;
+mod blocks;
+mod delivery;
+mod envelope;
+mod forbidden;
+mod formats;
+pub mod ladder;
+mod lint;
+mod parameters;
+mod profile;
+mod read;
+mod runtime;
+mod schema;
+mod secrets;
+#[cfg(test)]
+mod tests;
+mod version;
+mod walk;
+mod yaml;
+
+use gpuaas_agent_protocol::Digest;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+pub use amount::{Mib, Range, Vcpu};
+pub use blocks::{
+    AccessNotes, Addon, AddonKind, Dashboard, GpuPlacement, Injection, Mount, MountKind, OutputCommand,
+    OutputEndpoint, Outputs, PlacementIntent, Resources, SecretKind, SecretNeed,
+};
+pub use delivery::{
+    Artifact, ControlPlaneScope, ExecutionEngine, MemberRole, OperatingMode, Operation, Role, Rule,
+    SmokeTest, Source, Topology, Validation, Variant,
+};
+pub use envelope::{
+    ArtifactKind, CapacityShape, Compatibility, ExtensionKind, Manifest, MeterKind, Metering, SupportLevel,
+    Ui,
+};
+pub use lint::{RENDERERS, Registries, Registry, lint};
+pub use parameters::{
+    FieldHint, HintGroup, ItemType, Items, Parameter, ParameterFormat, ParameterOwner, ParameterType,
+    UiHints, Widget,
+};
+pub use profile::{Component, Image, MAIN, Profile};
+pub use read::{Format, MAX_BYTES};
+pub use runtime::{
+    ComponentClass, EnvVar, Expose, ManifestComponent, Minima, Port, Probe, RuntimeBackend, RuntimeProfile,
+};
+pub use schema::{SCHEMA_FILE, json_schema};
+pub use version::Version;
+
+use crate::{Error, FieldError};
+
+/// More than a person would mend in one go.
+const MAX_FAULTS: usize = 200;
+
+/// A manifest and the document it was read from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub manifest: Manifest,
+    value: Value,
+}
+
+impl Document {
+    /// A document that was accepted before and kept since. The rules may have become stricter; it stays readable.
+    pub fn from_stored(value: Value) -> crate::Result<Self> {
+        let manifest = Manifest::deserialize(&value)
+            .map_err(|error| Error::internal("a stored manifest does not fit its type").with_source(error))?;
+        Ok(Self { manifest, value })
+    }
+
+    /// The document as written, as a tree.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The text that is stored: JSON without spaces, keys sorted. Reading it gives the same text again.
+    pub fn canonical(&self) -> String {
+        canonical(&self.value)
+    }
+
+    /// Of the canonical text: the same for JSON and YAML of one meaning.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.canonical().as_bytes())
+    }
+}
+
+/// Reads a manifest, or lists all its faults of shape, in the order of their pointers.
+pub fn parse(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
+    let value = read::tree(bytes, format)?;
+    let Value::Object(map) = &value else {
+        return Err(read::one("wrong_type", "A manifest is an object."));
+    };
+    if let Some(foreign) = forbidden::foreign(map) {
+        return Err(vec![foreign]);
+    }
+    let mut faults = walk::faults(&value, schema::schema());
+    faults.extend(forbidden::texts(&value));
+    faults.extend(secrets::find(&value));
+    faults.extend(map_keys(&value));
+    if !faults.is_empty() {
+        return Err(tidy(faults));
+    }
+    match Manifest::deserialize(&value) {
+        Ok(manifest) => Ok(Document { manifest, value }),
+        // The walk knows the types; should it have missed something, the place is lost but no value is quoted.
+        Err(_) => Err(read::one("invalid_value", "The document does not fit the schema.")),
+    }
+}
+
+/// [`parse`] and [`lint`] in one, for a caller that wants a manifest without fault or the list of all.
+pub fn check(bytes: &[u8], format: Format, registries: &Registries) -> Result<Document, Vec<FieldError>> {
+    let document = parse(bytes, format)?;
+    let faults = lint(&document.manifest, registries);
+    if faults.is_empty() { Ok(document) } else { Err(faults) }
+}
+
+/// Names that are keys, which the walk takes as they come.
+fn map_keys(value: &Value) -> Vec<FieldError> {
+    let keys = value["parameters"].as_object().into_iter().flat_map(|map| map.keys());
+    keys.filter_map(|key| {
+        formats::check_parameter_name(key).err().map(|no| no.at(&walk::join("/parameters", key)))
+    })
+    .collect()
+}
+
+fn tidy(mut faults: Vec<FieldError>) -> Vec<FieldError> {
+    faults.sort_by(|a, b| a.path.cmp(&b.path).then(a.code.cmp(b.code)));
+    faults.dedup();
+    faults.truncate(MAX_FAULTS);
+    faults
+}
+
+/// Sorted by hand: whether `serde_json` keeps the order of keys is a feature that any crate of a build may switch on.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            let entries: Vec<String> = keys
+                .iter()
+                .map(|key| format!("{}:{}", Value::from(key.as_str()), canonical(&map[*key])))
+                .collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}

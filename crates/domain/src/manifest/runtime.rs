@@ -1,0 +1,269 @@
+//! What runs: the one container of a plain manifest, or the components of a composition.
+
+use gpuaas_agent_protocol::image::ImageRef;
+use gpuaas_agent_protocol::spec::{self, Check, Egress, RestartBudget, RunAs, Scratch, Tmpfs};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::amount::{Mib, Range, Vcpu};
+use super::formats;
+
+/// What family runs it; the manifest's spelling of `runtime_backend`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeBackend {
+    K8s,
+    Slurm,
+    Ray,
+    BareMetal,
+    LaunchableOci,
+    DockerCompose,
+}
+
+/// The fields of a container stand in two blocks. `serde` cannot both flatten a struct and refuse unknown fields, so
+/// they are written once here and put into each.
+macro_rules! with_container_fields {
+    ($(#[$about:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+            /// Takes its image from this entry of `artifacts`, in the variant that fits the allocation.
+            #[serde(default)]
+            #[schemars(schema_with = "formats::name")]
+            pub artifact: Option<String>,
+            /// Replaces the image's command; empty keeps it.
+            #[serde(default)]
+            #[schemars(schema_with = "formats::arguments", length(max = 256))]
+            pub command: Vec<String>,
+            #[serde(default)]
+            #[schemars(length(max = 256))]
+            pub env: Vec<EnvVar>,
+            #[serde(default)]
+            #[schemars(length(max = 32))]
+            pub ports: Vec<Port>,
+            #[serde(default)]
+            pub resources: Minima,
+            /// Unless said otherwise the image's own user, and never root.
+            #[serde(default)]
+            pub user: RunAs,
+            #[serde(default)]
+            pub read_only_root: bool,
+            #[serde(default)]
+            #[schemars(length(max = 32))]
+            pub tmpfs: Vec<Tmpfs>,
+            /// Folders that die with the instance.
+            #[serde(default)]
+            #[schemars(length(max = 32))]
+            pub scratch: Vec<Scratch>,
+            #[serde(default)]
+            pub readiness: Option<Probe>,
+            #[serde(default)]
+            pub liveness: Option<Probe>,
+            /// From the start of the first container until readiness.
+            #[serde(default)]
+            #[schemars(range(min = 1, max = 86400))]
+            pub readiness_deadline_seconds: Option<u32>,
+            /// From the request to end until the end is forced.
+            #[serde(default)]
+            #[schemars(range(max = 600))]
+            pub stop_grace_seconds: Option<u32>,
+            #[serde(default)]
+            pub restart: Option<RestartBudget>,
+            #[serde(default)]
+            pub egress: Egress,
+            #[serde(default)]
+            #[schemars(range(min = 1, max = 1_000_000))]
+            pub pids: Option<u32>,
+        }
+
+        impl $name {
+            /// The fields that both blocks have, as one type.
+            pub(super) fn container(&self) -> Container<'_> {
+                Container {
+                    artifact: self.artifact.as_deref(),
+                    command: &self.command,
+                    env: &self.env,
+                    ports: &self.ports,
+                    resources: &self.resources,
+                    user: self.user,
+                    read_only_root: self.read_only_root,
+                    tmpfs: &self.tmpfs,
+                    scratch: &self.scratch,
+                    readiness: self.readiness.as_ref(),
+                    liveness: self.liveness.as_ref(),
+                    readiness_deadline_seconds: self.readiness_deadline_seconds,
+                    stop_grace_seconds: self.stop_grace_seconds,
+                    restart: self.restart,
+                    egress: self.egress,
+                    pids: self.pids,
+                }
+            }
+        }
+    };
+}
+
+with_container_fields! {
+    /// The one container of a plain manifest.
+    pub struct RuntimeProfile {
+        pub kind: RuntimeBackend,
+        #[schemars(schema_with = "formats::image_ref")]
+        pub image_ref: ImageRef,
+    }
+}
+
+with_container_fields! {
+    /// One container role of a composition.
+    pub struct ManifestComponent {
+        #[schemars(schema_with = "formats::name")]
+        pub name: String,
+        #[serde(default)]
+        pub class: ComponentClass,
+        /// Either this or `artifact`.
+        #[serde(default)]
+        #[schemars(schema_with = "formats::image_ref")]
+        pub image_ref: Option<ImageRef>,
+        /// Components that are ready before this one starts.
+        #[serde(default)]
+        #[schemars(schema_with = "formats::names", length(max = 16))]
+        pub depends_on: Vec<String>,
+        /// A serving component with GPUs of its own is a lane.
+        #[serde(default)]
+        #[schemars(schema_with = "formats::name")]
+        pub lane: Option<String>,
+        #[serde(default)]
+        pub gpu_count: Option<Range<u32>>,
+        #[serde(default)]
+        pub tensor_parallel: Option<Range<u32>>,
+        #[serde(default)]
+        pub replicas: Option<Range<u32>>,
+        /// Runs only where this holds.
+        #[serde(default)]
+        #[schemars(schema_with = "formats::expression")]
+        pub when: Option<String>,
+    }
+}
+
+/// A view of one container, whichever block it stands in.
+#[derive(Clone, Copy)]
+pub(super) struct Container<'a> {
+    pub(super) artifact: Option<&'a str>,
+    pub(super) command: &'a [String],
+    pub(super) env: &'a [EnvVar],
+    pub(super) ports: &'a [Port],
+    pub(super) resources: &'a Minima,
+    pub(super) user: RunAs,
+    pub(super) read_only_root: bool,
+    pub(super) tmpfs: &'a [Tmpfs],
+    pub(super) scratch: &'a [Scratch],
+    pub(super) readiness: Option<&'a Probe>,
+    pub(super) liveness: Option<&'a Probe>,
+    pub(super) readiness_deadline_seconds: Option<u32>,
+    pub(super) stop_grace_seconds: Option<u32>,
+    pub(super) restart: Option<RestartBudget>,
+    pub(super) egress: Egress,
+    pub(super) pids: Option<u32>,
+}
+
+/// Decides what a component may do and what its loss means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ComponentClass {
+    /// The instance is not running without it.
+    #[default]
+    Primary,
+    /// Takes requests for the others; required too.
+    Gateway,
+    /// A helper: its loss degrades.
+    Sidecar,
+    /// Switched on by an add-on: its loss degrades.
+    Addon,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnvVar {
+    #[schemars(schema_with = "formats::env_name")]
+    pub name: String,
+    #[schemars(schema_with = "formats::argument")]
+    pub value: String,
+    #[serde(default)]
+    #[schemars(schema_with = "formats::expression")]
+    pub when: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    #[schemars(range(min = 1))]
+    pub container: u16,
+    pub expose: Expose,
+    #[serde(default)]
+    #[schemars(schema_with = "formats::name")]
+    pub name: Option<String>,
+}
+
+impl Port {
+    /// The name given, or one made of the number.
+    pub fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("port-{}", self.container))
+    }
+}
+
+/// Who reaches a port. None of them is a network interface of the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Expose {
+    /// The web shell, through the platform's gateway.
+    EmbeddedUiGateway,
+    /// An authorised private tunnel.
+    Private,
+    /// Other components of the instance only.
+    Internal,
+}
+
+/// What the container cannot run without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Minima {
+    #[serde(default)]
+    pub min_memory_mib: Option<Mib>,
+    #[serde(default)]
+    pub min_vcpu: Option<Vcpu>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    pub check: Check,
+    #[serde(default = "one_second")]
+    #[schemars(range(min = 50, max = 3_600_000))]
+    pub interval_ms: u32,
+    #[serde(default = "one_second")]
+    #[schemars(range(min = 50, max = 600_000))]
+    pub timeout_ms: u32,
+    /// So many failures in a row mean unhealthy.
+    #[serde(default = "three")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub failures: u32,
+}
+
+impl From<&Probe> for spec::Probe {
+    fn from(probe: &Probe) -> Self {
+        Self {
+            check: probe.check.clone(),
+            interval_ms: probe.interval_ms,
+            timeout_ms: probe.timeout_ms,
+            failures: probe.failures,
+        }
+    }
+}
+
+fn one_second() -> u32 {
+    1000
+}
+
+fn three() -> u32 {
+    3
+}

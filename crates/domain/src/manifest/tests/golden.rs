@@ -1,0 +1,192 @@
+use serde_json::{Value, json};
+
+use super::super::*;
+use super::{composition, faults, image, registries, sample, with, without};
+
+/// E-08, E-21.
+#[test]
+fn the_sample_registers_unchanged() {
+    let document = check(sample().to_string().as_bytes(), Format::Json, &registries()).unwrap();
+    assert_eq!(*document.value(), sample());
+    assert_eq!(serde_json::from_str::<Value>(&document.canonical()).unwrap(), sample());
+
+    assert_eq!(Document::from_stored(sample()).unwrap(), document);
+
+    let manifest = &document.manifest;
+    assert_eq!(manifest.slug.as_str(), "jupyter-cuda-dev");
+    assert_eq!(manifest.version.as_str(), "1.4.2");
+    assert_eq!(manifest.compatibility.min_gpu_count, 1);
+    assert!(!manifest.compatibility.requires_exclusive_node);
+    let runtime = manifest.runtime_profile.as_ref().unwrap();
+    assert_eq!(runtime.command, ["jupyter", "lab", "--ip=0.0.0.0", "--port=8888"]);
+    assert_eq!(runtime.env[0].value, "no");
+    assert_eq!(runtime.ports[0].container, 8888);
+    assert_eq!(runtime.resources.min_memory_mib, Some(Mib(4096)));
+    assert_eq!(runtime.resources.min_vcpu.map(Vcpu::millis), Some(4000));
+    assert_eq!(manifest.ui.as_ref().unwrap().path, "/lab");
+}
+
+/// the sample as printed has a digest that is cut short.
+#[test]
+fn the_sample_as_printed_lacks_only_its_digest() {
+    let short = "registry.gpuaas.example.com/apps/jupyter-cuda-dev@sha256:abc...";
+    let document =
+        with(with(sample(), "/artifact_ref", json!(short)), "/runtime_profile/image_ref", json!(short));
+    assert_eq!(
+        faults(&document),
+        [
+            ("/artifact_ref".to_owned(), "malformed_digest"),
+            ("/runtime_profile/image_ref".to_owned(), "malformed_digest")
+        ]
+    );
+}
+
+/// memory may be digits in quotes.
+#[test]
+fn an_amount_may_be_digits_in_quotes() {
+    let document = with(sample(), "/runtime_profile/resources/min_memory_mib", json!("4096"));
+    let document = check(document.to_string().as_bytes(), Format::Json, &registries()).unwrap();
+    let runtime = document.manifest.runtime_profile.unwrap();
+    assert_eq!(runtime.resources.min_memory_mib, Some(Mib(4096)));
+}
+
+/// A-24, C-10, D-23.
+#[test]
+fn a_plain_manifest_is_a_composition_of_one() {
+    let document = parse(sample().to_string().as_bytes(), Format::Json).unwrap();
+    let profile = document.manifest.expand();
+    assert_eq!(profile.backend, RuntimeBackend::LaunchableOci);
+    assert_eq!(profile.engines, [ExecutionEngine::NodeAgent]);
+    assert_eq!(profile.gpu_count, Range { default: Some(1), min: Some(1), max: None });
+    assert_eq!(profile.memory_mib, Range { default: Some(Mib(4096)), min: Some(Mib(4096)), max: None });
+    let [main] = profile.components.as_slice() else { panic!("one component") };
+    assert_eq!(main.name, "main");
+    assert_eq!(main.ports[0].name.as_deref(), Some("port-8888"));
+    assert_eq!(main.images.len(), 1);
+    assert_eq!(main.images[0].reference.to_string(), image("jupyter-cuda-dev"));
+    assert_eq!(main.replicas, Range { default: Some(1), min: Some(1), max: Some(1) });
+}
+
+/// B-01, B-02, B-10, C-01, C-06, C-13, J-09.
+#[test]
+fn a_composition_uses_every_block() {
+    let document = check(composition().to_string().as_bytes(), Format::Json, &registries()).unwrap();
+    let profile = document.manifest.expand();
+    assert_eq!(profile.backend, RuntimeBackend::DockerCompose);
+    assert_eq!(profile.readiness_deadline_seconds, 1800);
+    assert_eq!(profile.stop_grace_seconds, 30);
+    assert_eq!(profile.restart.max_restarts, 5);
+    // The add-on's memory is not counted until somebody chooses it.
+    assert_eq!(profile.memory_mib.min, Some(Mib(512 + 8192)));
+    assert_eq!(profile.memory_mib.default, Some(Mib(16384)));
+    assert_eq!(profile.vcpu.min.map(Vcpu::millis), Some(4500));
+    let lane = &profile.components[1];
+    assert_eq!(lane.images.len(), 2);
+    assert_eq!(lane.images[0].variant.as_deref(), Some("nvidia-h200"));
+    assert_eq!(lane.replicas, Range { default: Some(1), min: Some(1), max: Some(4) });
+    assert_eq!(lane.readiness, None);
+    assert_eq!(lane.liveness.as_ref().unwrap().timeout_ms, 1000);
+}
+
+///
+#[test]
+fn page_and_meter_may_be_left_out() {
+    let document = with(sample(), "/runtime_profile/ports/0/expose", json!("private"));
+    assert_eq!(faults(&without(without(document, "ui"), "metering")), []);
+}
+
+/// what is published is what the documents are held against.
+#[test]
+fn the_schema_names_every_field_and_refuses_others() {
+    let schema = json_schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["additionalProperties"], false);
+    for key in composition().as_object().unwrap().keys().chain(sample().as_object().unwrap().keys()) {
+        assert!(schema["properties"].get(key).is_some(), "{key}");
+    }
+    let open: Vec<&String> = schema["$defs"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, of)| of["properties"].is_object() && of["additionalProperties"] != false)
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(open, Vec::<&String>::new(), "every object refuses unknown fields");
+}
+
+/// The walk knows these keywords only; a type that brings another needs a look at it first.
+#[test]
+fn the_schema_uses_only_what_the_walk_knows() {
+    const KNOWN: &[&str] = &[
+        "$schema",
+        "$id",
+        "$defs",
+        "$ref",
+        "title",
+        "description",
+        "default",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "minItems",
+        "maxItems",
+        "enum",
+        "const",
+        "oneOf",
+        "anyOf",
+        "format",
+        "pattern",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "not",
+    ];
+    fn visit(schema: &Value, unknown: &mut Vec<String>) {
+        match schema {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    if !KNOWN.contains(&key.as_str()) {
+                        unknown.push(key.clone());
+                    }
+                    match key.as_str() {
+                        "properties" | "$defs" => {
+                            value.as_object().unwrap().values().for_each(|of| visit(of, unknown));
+                        }
+                        "default" | "enum" | "const" | "required" => {}
+                        _ => visit(value, unknown),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| visit(item, unknown)),
+            _ => {}
+        }
+    }
+    let mut unknown = Vec::new();
+    visit(&json_schema(), &mut unknown);
+    assert_eq!(unknown, Vec::<String>::new());
+}
+
+/// the source of the smallest app is good once a digest is put in.
+#[test]
+fn hello_web_is_a_good_manifest() {
+    let source = include_str!("../../../../../apps/hello-web/manifest.yaml");
+    let locked = source.replace("@DIGEST@", &format!("sha256:{}", super::HEX));
+    let document = check(locked.as_bytes(), Format::Yaml, &registries()).unwrap();
+    let profile = document.manifest.expand();
+    assert_eq!(profile.components[0].ports[0].name.as_deref(), Some("web"));
+    assert!(profile.components[0].read_only_root);
+    assert_eq!(profile.gpu_count.default, Some(0));
+    let faults = parse(source.as_bytes(), Format::Yaml).unwrap_err();
+    assert!(faults.iter().all(|fault| fault.code == "malformed_digest"), "{faults:?}");
+}
+
+/// the file that people download is the schema of this build.
+#[test]
+fn the_published_file_is_the_schema() {
+    let file = include_str!(
+        "../../../../../docs/architecture/schemas/launchable_oci_workload_profile.v1.schema.json"
+    );
+    assert_eq!(serde_json::from_str::<Value>(file).unwrap(), json_schema(), "run `cargo xtask gen`");
+}
