@@ -123,7 +123,7 @@ fn check_elf(bytes: &[u8]) -> std::result::Result<&'static str, &'static str> {
         return Err("is no 64-bit Linux program");
     }
     let number = |at: usize, size: usize| {
-        let bytes = bytes.get(at..at + size)?;
+        let bytes = bytes.get(at..)?.get(..size)?;
         Some(bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
     };
     let broken = "is a broken program file";
