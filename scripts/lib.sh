@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What ./run, ./test and tests/contract/run share. Source it; it does nothing by itself but set names.
+# What ./run, ./test, ./bench and the tests that are scripts share. Source it; it does nothing by itself but set names.
 # Callers may run these inside `if` or `||`, where errexit is off: each failure is returned or ends the script.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -8,6 +8,10 @@ TOOLS=$CACHE/tools
 # Outside the checkout, so that a fresh clone (CI) finds what an older one has built.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$CACHE/target}
 CARGO_DENY_VERSION=0.20.2
+DOCKER_SOCKET=${GPUAAS_DOCKER_SOCKET:-/var/run/docker.sock}
+DOCKER_PACKAGES=(docker.io iptables)
+DOCKER_START_SECONDS=60
+REGISTRY_PROGRAM=/usr/bin/docker-registry
 
 say() { printf '%s\n' "$*"; }
 
@@ -34,7 +38,7 @@ postgres_bin() {
   return 1
 }
 
-# need_packages build [test]: the Debian packages that these purposes lack get installed.
+# need_packages build [test] [docker] [registry]: the Debian packages that these purposes lack get installed.
 need_packages() {
   local purpose missing=()
   for purpose in "$@"; do
@@ -48,6 +52,12 @@ need_packages() {
         postgres_bin >/dev/null || missing+=(postgresql)
         python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
         ;;
+      docker)
+        # An engine that answers is enough, whoever has installed it.
+        docker_answers || dockerd_program >/dev/null || missing+=("${DOCKER_PACKAGES[@]}")
+        have docker || missing+=(docker.io)
+        ;;
+      registry) [[ -x $REGISTRY_PROGRAM ]] || missing+=(docker-registry) ;;
       *) die "no such purpose: $purpose" ;;
     esac
   done
@@ -73,8 +83,27 @@ install_packages() {
     printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
   fi
   apt-get update -qq || die "the package lists cannot be read"
+  # Newer Debians have the command line in a package of its own.
+  if [[ " $* " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
+    set -- "$@" docker-cli
+  fi
+  local policy=/usr/sbin/policy-rc.d own_policy=no status=0
+  # Debian starts a registry for the whole network at once; we only want the program.
+  if [[ " $* " == *" docker-registry "* && ! -e $policy ]]; then
+    # shellcheck disable=SC2016 # it is the policy's own $1
+    printf '#!/bin/sh\ncase $1 in docker-registry*) exit 101 ;; esac\n' >"$policy"
+    chmod 755 "$policy"
+    own_policy=yes
+  fi
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    -o Dpkg::Options::=--force-confold "$@" || die "packages could not be installed; the line is: $line"
+    -o Dpkg::Options::=--force-confold "$@" || status=$?
+  if [[ $own_policy == yes ]]; then
+    rm -f "$policy"
+  fi
+  if [[ " $* " == *" docker-registry "* && -x $REGISTRY_PROGRAM ]]; then
+    update-rc.d docker-registry disable >/dev/null 2>&1 || true # nor at the next boot
+  fi
+  ((status == 0)) || die "packages could not be installed; the line is: $line"
 }
 
 need_rust() {
@@ -156,6 +185,7 @@ as_database_user() { # initdb and postgres refuse root
 start_database() {
   local password port attempt
   postgres=$(postgres_bin) || { say "PostgreSQL is missing: apt-get install -y postgresql" >&2; return 1; }
+  # shellcheck disable=SC2154 # the caller's
   database=$work/postgres
   password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   mkdir "$database" || return 1
@@ -181,4 +211,170 @@ start_database() {
 stop_database() {
   [[ -n $postgres && -f $database/data/postmaster.pid ]] || return 0
   as_database_user "$postgres/pg_ctl" --pgdata "$database/data" --mode immediate --wait stop >/dev/null 2>&1 || true
+}
+
+# --- processes in the background ------------------------------------------------------------------------------------
+
+# Not `kill -0`: that also finds a dead process nobody has waited for.
+alive() { [[ -e /proc/$1/exe ]]; }
+
+# pid_with_argument FILE WORD: the pid in FILE if that process lives and has WORD as an argument; pids are reused.
+pid_with_argument() {
+  local pid
+  [[ -f $1 ]] || return 1
+  pid=$(<"$1")
+  [[ $pid =~ ^[0-9]+$ ]] && alive "$pid" || return 1
+  tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | grep -Fqx -- "$2" || return 1
+  printf '%s\n' "$pid"
+}
+
+# end_process PID SECONDS: asks it to end and waits that long, then makes it. Not for what must end in order.
+end_process() {
+  local pid=$1 deadline=$((SECONDS + $2))
+  kill -TERM "$pid" 2>/dev/null || true
+  while alive "$pid"; do
+    if ((SECONDS >= deadline)); then
+      kill -KILL "$pid" 2>/dev/null || true
+      return 0
+    fi
+    sleep 0.05
+  done
+}
+
+# --- the Docker Engine ----------------------------------------------------------------------------------------------
+# Words go to standard error. One engine per machine: we use the one that runs and never stop any, also not one that we
+# have started, because others may have found it meanwhile.
+
+docker_get() { curl --silent --fail --max-time "${2:-10}" --unix-socket "$DOCKER_SOCKET" "http://docker$1"; }
+docker_answers() { docker_get /_ping 5 >/dev/null 2>&1; }
+
+dockerd_program() {
+  command -v dockerd || { [[ -x /usr/sbin/dockerd ]] && printf '/usr/sbin/dockerd\n'; }
+}
+
+# The pid of any engine on this machine, also of one that listens elsewhere.
+dockerd_pid() {
+  local comm name
+  for comm in /proc/[0-9]*/comm; do
+    if read -r name 2>/dev/null <"$comm" && [[ $name == dockerd ]]; then
+      basename "$(dirname "$comm")"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# The pid of the engine that a script of ours has started, if it still runs.
+started_dockerd_pid() {
+  local pid name
+  pid=$(cat "$CACHE/dockerd.pid" 2>/dev/null) && [[ $pid =~ ^[0-9]+$ ]] || return 1
+  read -r name 2>/dev/null <"/proc/$pid/comm" && [[ $name == dockerd ]] || return 1
+  printf '%s\n' "$pid"
+}
+
+# Finds a working engine or starts one. If it cannot, it says in one sentence why and what to do, and returns 1.
+need_docker() {
+  local install="apt-get install -y --no-install-recommends ${DOCKER_PACKAGES[*]}"
+  docker_answers && return 0
+  if [[ -S $DOCKER_SOCKET && ! -w $DOCKER_SOCKET ]]; then
+    say "Docker is there, but this user may not use $DOCKER_SOCKET; run this as root and sign in again: usermod -aG docker $(id -un)" >&2
+    return 1
+  fi
+  if ((EUID != 0)); then
+    if dockerd_program >/dev/null; then
+      say "No Docker Engine answers at $DOCKER_SOCKET; run this as root: dockerd" >&2
+    else
+      say "Docker is missing; run this as root: $install && dockerd" >&2
+    fi
+    return 1
+  fi
+  if ! dockerd_program >/dev/null; then
+    (need_packages docker) || return 1
+    docker_answers && return 0
+  fi
+  mkdir -p "$CACHE" || return 1
+  # Two scripts that start at once must not start two engines.
+  (
+    flock -w "$DOCKER_START_SECONDS" 8 || { say "Somebody else is busy starting Docker; try again" >&2; exit 1; }
+    docker_answers || start_docker
+  ) 8>"$CACHE/dockerd.lock"
+}
+
+start_docker() {
+  local program pid='' log=$CACHE/dockerd.log deadline=$((SECONDS + DOCKER_START_SECONDS)) host=()
+  program=$(dockerd_program) || return 1
+  if [[ -d /run/systemd/system ]]; then
+    systemctl start docker >&2 || { say "Docker did not start; look at: journalctl -u docker" >&2; return 1; }
+  elif ! pid=$(dockerd_pid); then
+    say "Starting the Docker Engine (log $log)" >&2
+    if [[ $DOCKER_SOCKET != /var/run/docker.sock ]]; then
+      host=(--host "unix://$DOCKER_SOCKET")
+    fi
+    : >"$log" || return 1
+    # A session of its own, so that it outlives this script and its terminal; without our locks.
+    setsid "$program" "${host[@]}" >>"$log" 2>&1 </dev/null 8>&- 9>&- &
+    pid=$!
+    printf '%s\n' "$pid" >"$CACHE/dockerd.pid"
+  fi
+  until docker_answers; do
+    if [[ -n $pid ]] && ! alive "$pid"; then
+      say "dockerd ended at once ($(tail -n 1 "$log" 2>/dev/null)); run this as root and read what it says: $program" >&2
+      return 1
+    fi
+    if ((SECONDS >= deadline)); then
+      say "dockerd${pid:+ (pid $pid)} does not answer at $DOCKER_SOCKET after $DOCKER_START_SECONDS s; try: curl --unix-socket $DOCKER_SOCKET http://docker/_ping" >&2
+      return 1
+    fi
+    sleep 0.2
+  done
+}
+
+# --- a registry of one folder's own ---------------------------------------------------------------------------------
+
+registry_pid() { pid_with_argument "$1/registry.pid" "$1/config.yml"; } # registry_pid DIR
+registry_answers() { curl --silent --fail --max-time 5 --output /dev/null "http://127.0.0.1:$1/v2/"; }
+
+# start_registry DIR PORT: runs one on 127.0.0.1 with everything in DIR. Does nothing if it runs there already.
+start_registry() {
+  local dir=$1 port=$2 pid config deadline=$((SECONDS + 15))
+  [[ -x $REGISTRY_PROGRAM ]] || { say "The registry is missing; run this as root: apt-get install -y --no-install-recommends docker-registry" >&2; return 1; }
+  config="version: 0.1
+log:
+  level: warn
+  accesslog:
+    disabled: true
+storage:
+  filesystem:
+    rootdirectory: '${dir//\'/\'\'}/storage'
+  delete:
+    enabled: true
+http:
+  addr: 127.0.0.1:$port"
+  if pid=$(registry_pid "$dir"); then
+    if [[ $(<"$dir/config.yml") == "$config" ]] && registry_answers "$port"; then
+      return 0
+    fi
+    end_process "$pid" 5
+  fi
+  (umask 077 && mkdir -p "$dir/storage" && printf '%s\n' "$config" >"$dir/config.yml" && : >"$dir/registry.log") || return 1
+  # A cleared environment: it would take REGISTRY_* for settings.
+  setsid env -i PATH="$PATH" "$REGISTRY_PROGRAM" serve "$dir/config.yml" >>"$dir/registry.log" 2>&1 </dev/null 8>&- 9>&- &
+  pid=$!
+  printf '%s\n' "$pid" >"$dir/registry.pid"
+  until registry_answers "$port" && alive "$pid"; do
+    if ! alive "$pid" || ((SECONDS >= deadline)); then
+      say "The registry did not start on port $port: $(tail -n 1 "$dir/registry.log")" >&2
+      kill -KILL "$pid" 2>/dev/null || true
+      rm -f "$dir/registry.pid"
+      return 1
+    fi
+    sleep 0.05
+  done
+}
+
+stop_registry() { # stop_registry DIR: returns 1 if none runs
+  local pid
+  pid=$(registry_pid "$1") || return 1
+  end_process "$pid" 5
+  rm -f "$1/registry.pid"
 }

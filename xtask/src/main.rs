@@ -3,6 +3,7 @@
 //! - `gen [--check]` writes every generated file, or says which one is out of date;
 //! - `check-layers` compares the crates' dependencies with the picture in `docs/architecture.md`;
 //! - `trace` lists which requirement is proven by which test;
+//! - `image build|push` makes an image of one static program, without an engine;
 //! - `check` runs format, clippy, layers and `gen --check`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
@@ -10,6 +11,7 @@
 mod cli_reference;
 mod error_codes;
 mod generate;
+mod image;
 mod layers;
 mod reference;
 mod trace;
@@ -20,17 +22,26 @@ use std::process::{Command, ExitCode};
 /// What went wrong, as the sentence to print.
 type Result<T = ()> = std::result::Result<T, String>;
 
-const USAGE: &str = "usage: cargo xtask <gen [--check] | check-layers | trace | check>";
+const USAGE: &str =
+    "usage: cargo xtask <gen [--check] | check-layers | trace | image <build | push> | check>";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match repository_root().and_then(|root| run(&root, &words)) {
+    match start(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("xtask: {sentence}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Making an image needs no repository.
+fn start(words: &[&str]) -> Result {
+    match words {
+        ["image", rest @ ..] => image::run(rest),
+        _ => run(&repository_root()?, words),
     }
 }
 
