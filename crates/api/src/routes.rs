@@ -318,7 +318,10 @@ mod tests {
                     assert!(!row.path.contains("{tenant_id}") && !row.path.contains("{project_id}"));
                 }
                 Public => {
-                    assert!(["Platform", "Sign-in", "Custody", "Node agents"].contains(&row.tag), "{route:?} is public");
+                    assert!(
+                        ["Platform", "Sign-in", "Custody", "Node agents"].contains(&row.tag),
+                        "{route:?} is public"
+                    );
                 }
                 SignedIn | Person | Node => {}
             }

@@ -4,6 +4,15 @@
 //! which the caller commits together with the answer it gives. A *reconciler* takes no input: it is woken by signal
 //! or timer, looks at the world, and moves it one step.
 
+/// A step that a test can break; see `gpuaas_faults`.
+macro_rules! step {
+    ($plane:expr, $name:literal, $body:expr) => {
+        gpuaas_faults::step!($plane.faults, $name, $body, |injected: gpuaas_faults::Injected| {
+            gpuaas_domain::Error::internal(injected.to_string())
+        })
+    };
+}
+
 mod context;
 mod node_link;
 mod passwords;

@@ -89,10 +89,8 @@ impl Default for LaunchSettings {
 impl LaunchSettings {
     pub fn allowed(&self) -> Registries {
         let allowed = self.registries.iter();
-        let allowed = allowed.map(|source| Registry {
-            host: source.host.clone(),
-            repositories: source.repositories.clone(),
-        });
+        let allowed = allowed
+            .map(|source| Registry { host: source.host.clone(), repositories: source.repositories.clone() });
         Registries { allowed: allowed.collect() }
     }
 

@@ -128,7 +128,11 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
     let bindings = Bindings {
         gpus: gpus
             .iter()
-            .map(|gpu| GpuBinding { vendor: gpu.vendor, uuid: gpu.device_uuid.clone(), simulated: gpu.simulated })
+            .map(|gpu| GpuBinding {
+                vendor: gpu.vendor,
+                uuid: gpu.device_uuid.clone(),
+                simulated: gpu.simulated,
+            })
             .collect(),
         cpu_millis: u32::try_from(cpu_millis).unwrap_or(u32::MAX),
         memory_mib: u32::try_from(memory_mib).unwrap_or(u32::MAX),
@@ -137,9 +141,13 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
     };
     let rendered = container::render(&profile, component, image, &bindings);
     rendered.check().map_err(|fault| {
-        Error::new(Kind::Unprocessable, "spec_refused", "The profile cannot be run: the node's own rules refuse it.")
-            .with_param("path", fault.path.clone())
-            .with_internal(fault.to_string())
+        Error::new(
+            Kind::Unprocessable,
+            "spec_refused",
+            "The profile cannot be run: the node's own rules refuse it.",
+        )
+        .with_param("path", fault.path.clone())
+        .with_internal(fault.to_string())
     })?;
     let text = serde_json::to_string(&rendered).map_err(|error| Error::internal(error.to_string()))?;
     let exclusive = view.manifest.compatibility.requires_exclusive_node;
@@ -186,10 +194,16 @@ fn check_launchable(view: &View<'_>) -> Result<()> {
     let channel = match view.version_state {
         VersionState::Active => Channel::Active,
         VersionState::Canary => Channel::Canary,
-        state @ (VersionState::Draft | VersionState::Staged | VersionState::Deprecated | VersionState::Retired) => {
+        state @ (VersionState::Draft
+        | VersionState::Staged
+        | VersionState::Deprecated
+        | VersionState::Retired) => {
             return Err(Error::conflict(
                 "version_not_launchable",
-                format!("This version is {}; only active and canary versions get new instances.", state.name()),
+                format!(
+                    "This version is {}; only active and canary versions get new instances.",
+                    state.name()
+                ),
             )
             .with_param("status", state.name()));
         }
@@ -209,16 +223,17 @@ fn check_target(view: &View<'_>) -> Result<()> {
         .with_param("state", view.allocation.state.name()));
     }
     if let Some(obstacle) = view.node.obstacles().into_iter().next() {
-        return Err(Error::conflict("node_not_ready", format!("The allocation's node takes no work. {}", obstacle.message))
-            .with_param("reason", obstacle.code));
+        return Err(Error::conflict(
+            "node_not_ready",
+            format!("The allocation's node takes no work. {}", obstacle.message),
+        )
+        .with_param("reason", obstacle.code));
     }
     Ok(())
 }
 
 fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p Component> {
-    let unavailable = |what: String| {
-        Error::new(Kind::Unprocessable, "engine_not_available", what)
-    };
+    let unavailable = |what: String| Error::new(Kind::Unprocessable, "engine_not_available", what);
     match profile.components.as_slice() {
         [only] if manifest.backend() == crate::manifest::RuntimeBackend::LaunchableOci => Ok(only),
         [_] => Err(unavailable("No engine of this platform runs this kind of profile yet.".into())),
@@ -268,21 +283,33 @@ fn check_compatibility(view: &View<'_>) -> Result<()> {
         Shape::GpuSlice => CapacityShape::GpuSlice,
     };
     if !wanted.requires_capacity_shape.contains(&shape) {
-        note("requires_capacity_shape", format!("The app does not run on a {} allocation.", view.allocation.shape.name()));
+        note(
+            "requires_capacity_shape",
+            format!("The app does not run on a {} allocation.", view.allocation.shape.name()),
+        );
     }
     if i64::from(wanted.min_gpu_count) > view.allocation.gpu_count {
         note(
             "min_gpu_count",
-            format!("The app needs {} GPUs, the allocation has {}.", wanted.min_gpu_count, view.allocation.gpu_count),
+            format!(
+                "The app needs {} GPUs, the allocation has {}.",
+                wanted.min_gpu_count, view.allocation.gpu_count
+            ),
         );
     }
     if wanted.requires_exclusive_node && view.allocation.shape != Shape::Baremetal {
-        note("requires_exclusive_node", "The app needs a whole node; the allocation is a part of one.".into());
+        note(
+            "requires_exclusive_node",
+            "The app needs a whole node; the allocation is a part of one.".into(),
+        );
     }
     let needs_gpu = wanted.min_gpu_count > 0;
     let fits = |gpu: &GpuDevice| wanted.supported_accelerators.contains(&gpu.vendor);
     if needs_gpu && !wanted.supported_accelerators.is_empty() && !view.gpus.iter().all(fits) {
-        note("supported_accelerators", "The allocation's GPUs are of a vendor the app does not support.".into());
+        note(
+            "supported_accelerators",
+            "The allocation's GPUs are of a vendor the app does not support.".into(),
+        );
     }
     if let Some(least) = wanted.min_gpu_memory_mib
         && needs_gpu
@@ -303,7 +330,10 @@ fn check_compatibility(view: &View<'_>) -> Result<()> {
 fn check_capabilities(view: &View<'_>) -> Result<()> {
     let has = view.node.capabilities();
     let real_nvidia = view.manifest.compatibility.min_gpu_count > 0
-        && view.gpus.iter().any(|gpu| !gpu.simulated && gpu.vendor == gpuaas_agent_protocol::inventory::Vendor::Nvidia);
+        && view
+            .gpus
+            .iter()
+            .any(|gpu| !gpu.simulated && gpu.vendor == gpuaas_agent_protocol::inventory::Vendor::Nvidia);
     let wanted = std::iter::once("container")
         .chain(real_nvidia.then_some("nvidia_runtime"))
         .chain(view.manifest.compatibility.required_capabilities.iter().map(String::as_str));
@@ -340,7 +370,10 @@ fn bind_gpus<'v>(view: &View<'v>, profile: &Profile, wish: &Wish) -> Result<Vec<
     if free.len() < wanted as usize {
         return Err(Error::conflict(
             "gpu_already_bound",
-            format!("{} GPUs of the allocation are free, {wanted} needed; stop something or ask for fewer.", free.len()),
+            format!(
+                "{} GPUs of the allocation are free, {wanted} needed; stop something or ask for fewer.",
+                free.len()
+            ),
         )
         .with_param("free", free.len())
         .with_param("needed", wanted));
@@ -365,10 +398,18 @@ fn share(view: &View<'_>, profile: &Profile, wish: &Wish) -> Result<(i64, i64)> 
     let memory = pick(wish.memory_mib, default_memory, DEFAULT_MEMORY_MIB, total_memory);
     let mut faults = Vec::new();
     if cpu < least_cpu {
-        faults.push(FieldError::new("/resources/cpu_millis", "out_of_range", format!("The app needs at least {least_cpu} thousandths of a processor.")));
+        faults.push(FieldError::new(
+            "/resources/cpu_millis",
+            "out_of_range",
+            format!("The app needs at least {least_cpu} thousandths of a processor."),
+        ));
     }
     if memory < least_memory {
-        faults.push(FieldError::new("/resources/memory_mib", "out_of_range", format!("The app needs at least {least_memory} MiB.")));
+        faults.push(FieldError::new(
+            "/resources/memory_mib",
+            "out_of_range",
+            format!("The app needs at least {least_memory} MiB."),
+        ));
     }
     if !faults.is_empty() {
         return Err(Error::fields(faults));
@@ -394,40 +435,51 @@ fn share(view: &View<'_>, profile: &Profile, wish: &Wish) -> Result<(i64, i64)> 
 fn choose_image<'c>(component: &'c Component, gpus: &[&GpuDevice]) -> Result<&'c Image> {
     let fits = |image: &&Image| {
         let vendor_fits = |gpu: &&GpuDevice| image.accelerators.contains(&gpu.vendor);
-        let model_fits = |gpu: &&GpuDevice| image.gpu_models.is_empty() || image.gpu_models.contains(&gpu.model);
-        if gpus.is_empty() { image.accelerators.is_empty() } else { gpus.iter().all(|gpu| vendor_fits(gpu) && model_fits(gpu)) }
+        let model_fits =
+            |gpu: &&GpuDevice| image.gpu_models.is_empty() || image.gpu_models.contains(&gpu.model);
+        if gpus.is_empty() {
+            image.accelerators.is_empty()
+        } else {
+            gpus.iter().all(|gpu| vendor_fits(gpu) && model_fits(gpu))
+        }
     };
-    component
-        .images
-        .iter()
-        .find(fits)
-        .or(component.images.first())
-        .ok_or_else(|| Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here."))
+    component.images.iter().find(fits).or(component.images.first()).ok_or_else(|| {
+        Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here.")
+    })
 }
 
 fn upstream_of(view: &View<'_>, image: &Image) -> Result<String> {
     let host = image.reference.registry();
-    view.upstreams.iter().find(|(known, _)| known == host).map(|(_, address)| address.clone()).ok_or_else(|| {
-        Error::new(
-            Kind::Unprocessable,
-            "image_source_not_allowed",
-            "The image's registry is not one this platform pulls from.",
-        )
-        .with_param("registry", host)
-    })
+    view.upstreams.iter().find(|(known, _)| known == host).map(|(_, address)| address.clone()).ok_or_else(
+        || {
+            Error::new(
+                Kind::Unprocessable,
+                "image_source_not_allowed",
+                "The image's registry is not one this platform pulls from.",
+            )
+            .with_param("registry", host)
+        },
+    )
 }
 
 fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()> {
     let Some(port) = wish.host_port else { return Ok(()) };
     if !component.ports.iter().any(|declared| declared.expose == Expose::Private) {
-        return Err(Error::field("/host_port", "no_private_port", "The app declares no private port to publish."));
+        return Err(Error::field(
+            "/host_port",
+            "no_private_port",
+            "The app declares no private port to publish.",
+        ));
     }
     if port < 1024 {
         return Err(Error::field("/host_port", "out_of_range", "Use a port from 1024 to 65535."));
     }
     if view.ports_in_use.contains(&i64::from(port)) {
-        return Err(Error::conflict("port_taken", format!("Host port {port} of the node is in use; choose another."))
-            .with_param("port", port));
+        return Err(Error::conflict(
+            "port_taken",
+            format!("Host port {port} of the node is in use; choose another."),
+        )
+        .with_param("port", port));
     }
     Ok(())
 }

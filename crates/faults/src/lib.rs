@@ -182,7 +182,11 @@ impl Plan {
 /// an expression that yields a `Result` whose error can be made from [`Injected`]; it must bear to be done twice.
 #[macro_export]
 macro_rules! step {
-    ($faults:expr, $name:literal, $body:expr) => {{
+    ($faults:expr, $name:literal, $body:expr) => {
+        $crate::step!($faults, $name, $body, Into::into)
+    };
+    // With a function that makes the error, where it cannot be made by `From`.
+    ($faults:expr, $name:literal, $body:expr, $error:expr) => {{
         $crate::inventory::submit! { $crate::Point { name: $name } }
         match $faults.reach($name).await {
             Ok($crate::Times::Once) => $body,
@@ -190,7 +194,7 @@ macro_rules! step {
                 Ok(_) => $body,
                 failed => failed,
             },
-            Err(injected) => Err(injected.into()),
+            Err(injected) => Err($error(injected)),
         }
     }};
 }

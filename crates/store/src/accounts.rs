@@ -207,12 +207,7 @@ impl Tx {
     }
 
     /// Notes a nonce; `false` if it was used before. The primary key decides, so two replays cannot both win.
-    pub async fn use_nonce(
-        &mut self,
-        machine: Uuid,
-        nonce: &str,
-        expires_at: Timestamp,
-    ) -> Result<bool> {
+    pub async fn use_nonce(&mut self, machine: Uuid, nonce: &str, expires_at: Timestamp) -> Result<bool> {
         let touched = execute!(
             self,
             "INSERT INTO used_nonces (service_account_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",

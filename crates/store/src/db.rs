@@ -241,7 +241,13 @@ impl Store {
             }
             Db::Postgres(pool) => Inner::PostgresTx(pool.begin().await.map_err(map_error)?),
         };
-        Ok(Tx { session: Session(inner), permit: permit.clone(), stamp, signals: self.signals.clone(), has_orders: false })
+        Ok(Tx {
+            session: Session(inner),
+            permit: permit.clone(),
+            stamp,
+            signals: self.signals.clone(),
+            has_orders: false,
+        })
     }
 
     /// Waits until something may have been committed, or the time is up.

@@ -174,6 +174,28 @@ impl Session {
         rows.into_iter().map(Node::try_from).collect()
     }
 
+    /// Nodes that are drained, or were forgotten with something still on them.
+    pub async fn list_troubled_nodes(&mut self, limit: i64) -> Result<Vec<(NodeId, NodeStanding)>> {
+        let rows = fetch!(
+            self,
+            (Uuid, String),
+            "SELECT id, standing FROM nodes n WHERE (draining AND standing <> 'forgotten' AND EXISTS (SELECT 1 FROM app_instances i \
+             WHERE i.node_id = n.id AND i.status IN ('created', 'starting', 'running'))) OR (standing = 'forgotten' AND \
+             (EXISTS (SELECT 1 FROM app_instances i WHERE i.node_id = n.id AND i.status IN ('created', 'starting', 'running', 'stopping')) \
+             OR EXISTS (SELECT 1 FROM node_tasks t WHERE t.node_id = n.id AND t.state IN ('queued', 'sent')) \
+             OR EXISTS (SELECT 1 FROM allocations a WHERE a.node_id = n.id AND a.state IN ('active', 'releasing')))) ORDER BY id LIMIT $1",
+            limit
+        )?;
+        rows.into_iter()
+            .map(|(id, standing)| {
+                Ok((
+                    NodeId::new(id),
+                    NodeStanding::parse(&standing).ok_or_else(|| unknown("standing", &standing))?,
+                ))
+            })
+            .collect()
+    }
+
     pub async fn list_gpus(&mut self, node: NodeId) -> Result<Vec<GpuDevice>> {
         let rows = fetch!(
             self,

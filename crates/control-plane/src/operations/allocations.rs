@@ -35,7 +35,11 @@ pub async fn list(
     ctx.plane.store.read().await?.list_allocations(permit.tenant_scope(), state, page).await
 }
 
-pub async fn list_all(ctx: &OpContext, state: Option<AllocationState>, page: &PageRequest) -> Result<Page<Allocation>> {
+pub async fn list_all(
+    ctx: &OpContext,
+    state: Option<AllocationState>,
+    page: &PageRequest,
+) -> Result<Page<Allocation>> {
     let permit = ctx.permit_platform(Permission::AllocationGrant).await?;
     ctx.plane.store.read().await?.list_allocations(permit.tenant_scope(), state, page).await
 }
@@ -43,7 +47,8 @@ pub async fn list_all(ctx: &OpContext, state: Option<AllocationState>, page: &Pa
 pub async fn get(ctx: &OpContext, project: ProjectId, id: AllocationId) -> Result<Detail> {
     let permit = ctx.permit_project(Permission::AllocationRead, project).await?;
     let mut session = ctx.plane.store.read().await?;
-    let allocation = session.find_allocation(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
+    let allocation =
+        session.find_allocation(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     let sku = session.find_sku(allocation.sku_id).await?.map_or_else(String::new, |sku| sku.slug);
     let node = match allocation.node_id {
         Some(node) => session.find_node(node).await?,
@@ -76,7 +81,10 @@ pub async fn request(
         id,
         tenant_id: tenant,
         project_id: project,
-        name: name.map_or_else(|| format!("{}-{short}", sku.slug.chars().take(33).collect::<String>().trim_end_matches('-')), String::from),
+        name: name.map_or_else(
+            || format!("{}-{short}", sku.slug.chars().take(33).collect::<String>().trim_end_matches('-')),
+            String::from,
+        ),
         sku_id: sku.id,
         node_id: None,
         state: AllocationState::Requested,
@@ -132,10 +140,15 @@ async fn place(
     for node in nodes {
         views.push(tx.view_node(node).await?);
     }
-    let fit = allocation::fit(sku, allocation.tenant_id, plane.settings.launch.boundary, &views).map_err(|misfits| {
-        Error::conflict("no_capacity", "No node has room for this SKU right now; the reasons are listed per node.")
+    let fit = allocation::fit(sku, allocation.tenant_id, plane.settings.launch.boundary, &views).map_err(
+        |misfits| {
+            Error::conflict(
+                "no_capacity",
+                "No node has room for this SKU right now; the reasons are listed per node.",
+            )
             .with_param("nodes", serde_json::to_value(misfits).unwrap_or(Value::Null))
-    })?;
+        },
+    )?;
     // What another transaction took meanwhile is seen now, or refused by the database.
     tx.lock_node(fit.node).await?;
     let again = tx.find_node(fit.node).await?.ok_or_else(Error::not_found)?;
@@ -162,7 +175,8 @@ pub async fn grant(ctx: &OpContext, id: AllocationId, node: Option<NodeId>) -> R
     let permit = ctx.permit_platform(Permission::AllocationGrant).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     before.check_move(AllocationState::Active)?;
-    let sku = tx.find_sku(before.sku_id).await?.ok_or_else(|| Error::internal("an allocation without a SKU"))?;
+    let sku =
+        tx.find_sku(before.sku_id).await?.ok_or_else(|| Error::internal("an allocation without a SKU"))?;
     let after = place(&ctx.plane, &mut tx, &sku, before.clone(), node).await?;
     let change = changed(ctx.route.action, &before, &after).event(EventType::AllocationActive, view(&after));
     Ok(Prepared::new(tx, change, after))
@@ -182,8 +196,9 @@ pub async fn deny(ctx: &OpContext, id: AllocationId, reason: Option<String>) -> 
         ..before.clone()
     };
     let after = tx.update_allocation(denied).await?;
-    let change =
-        changed(ctx.route.action, &before, &after).because(reason).event(EventType::AllocationReleased, view(&after));
+    let change = changed(ctx.route.action, &before, &after)
+        .because(reason)
+        .event(EventType::AllocationReleased, view(&after));
     Ok(Prepared::new(tx, change, after))
 }
 
@@ -204,7 +219,8 @@ pub async fn release(
         let gone = Allocation { state: AllocationState::Released, released_at: Some(at), ..before.clone() };
         (gone, EventType::AllocationReleased)
     } else {
-        let going = Allocation { state: AllocationState::Releasing, releasing_at: Some(at), ..before.clone() };
+        let going =
+            Allocation { state: AllocationState::Releasing, releasing_at: Some(at), ..before.clone() };
         (going, EventType::AllocationReleasing)
     };
     let after = tx.update_allocation(wanted).await?;

@@ -31,7 +31,8 @@ const CANONICAL: &[&str] = &[
 /// All faults; where one of them has a canonical code, the answer carries it.
 pub(crate) fn refuse(faults: Vec<FieldError>) -> Error {
     let canonical = CANONICAL.iter().find(|code| faults.iter().any(|fault| fault.code == **code));
-    let sentence = faults.iter().find(|fault| Some(&fault.code) == canonical).map(|fault| fault.message.clone());
+    let sentence =
+        faults.iter().find(|fault| Some(&fault.code) == canonical).map(|fault| fault.message.clone());
     let error = Error::fields(faults);
     match (canonical, sentence) {
         (Some(code), Some(sentence)) => error.reworded(code, sentence),
@@ -41,8 +42,7 @@ pub(crate) fn refuse(faults: Vec<FieldError>) -> Error {
 
 pub async fn register(ctx: &OpContext, bytes: &[u8], format: Format) -> Result<Prepared<StoredVersion>> {
     let permit = ctx.permit_platform(Permission::AppPublish).await?;
-    let document =
-        manifest::check(bytes, format, &ctx.plane.settings.launch.allowed()).map_err(refuse)?;
+    let document = manifest::check(bytes, format, &ctx.plane.settings.launch.allowed()).map_err(refuse)?;
     let mut tx = ctx.begin(&permit).await?;
     let stored = new_version(&ctx.plane, &mut tx, &document).await?;
     let change = Change::new(ctx.route.action, ObjectRef::new("app_version", stored.id))
@@ -88,10 +88,7 @@ fn version_view(version: &StoredVersion) -> Value {
 
 /// The manifest of a stored version. It passed every check when it was registered.
 pub(crate) fn manifest_of(version: &StoredVersion) -> Result<Manifest> {
-    let text = version.manifest.to_string();
-    manifest::parse(text.as_bytes(), Format::Json).map(|document| document.manifest).map_err(|faults| {
-        Error::internal(format!("a stored manifest cannot be read any more: {:?}", faults.first()))
-    })
+    Document::from_stored(version.manifest.clone()).map(|document| document.manifest)
 }
 
 pub(crate) fn state_of(version: &StoredVersion) -> Result<VersionState> {
@@ -199,7 +196,10 @@ pub async fn get_version(ctx: &OpContext, slug: &str, version: &str) -> Result<S
 }
 
 /// The apps a project may launch, with the versions it may launch: what the catalog page shows (E-03).
-pub async fn for_project(ctx: &OpContext, project: ProjectId) -> Result<Vec<(StoredApp, Vec<StoredVersion>)>> {
+pub async fn for_project(
+    ctx: &OpContext,
+    project: ProjectId,
+) -> Result<Vec<(StoredApp, Vec<StoredVersion>)>> {
     let permit = ctx.permit_project(Permission::ProjectRead, project).await?;
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
     let mut session = ctx.plane.store.read().await?;

@@ -152,7 +152,11 @@ pub(crate) async fn add_token_key(plane: &ControlPlane, tx: &mut Tx) -> Result<K
 }
 
 /// Makes a new key that signs orders; what the former one signed is accepted until `accepted_until`.
-pub(crate) async fn add_task_key(plane: &ControlPlane, tx: &mut Tx, accepted_until: Timestamp) -> Result<KeyId> {
+pub(crate) async fn add_task_key(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    accepted_until: Timestamp,
+) -> Result<KeyId> {
     let seed = plane.entropy.bytes32();
     let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose())
         .map_err(|_| Error::internal("a seed is 32 bytes"))?;
@@ -163,7 +167,12 @@ pub(crate) async fn add_task_key(plane: &ControlPlane, tx: &mut Tx, accepted_unt
     Ok(id)
 }
 
-async fn seal_operator_secret(plane: &ControlPlane, tx: &mut Tx, name: &str, plain: Vec<u8>) -> Result<SecretId> {
+async fn seal_operator_secret(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    name: &str,
+    plain: Vec<u8>,
+) -> Result<SecretId> {
     let mut secret = SealedSecret {
         id: SecretId::new(plane.new_uuid()),
         tenant_id: None,

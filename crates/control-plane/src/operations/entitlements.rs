@@ -20,7 +20,10 @@ pub async fn list_for_tenant(ctx: &OpContext, tenant: TenantId) -> Result<Vec<Sa
     let rows = ctx.plane.store.read().await?.list_entitlements(tenant, None).await?;
     Ok(rows
         .into_iter()
-        .map(|row| Said { app_slug: row.app_slug, layers: Layers { tenant: row.allowed, ..Layers::default() } })
+        .map(|row| Said {
+            app_slug: row.app_slug,
+            layers: Layers { tenant: row.allowed, ..Layers::default() },
+        })
         .collect())
 }
 
@@ -44,7 +47,12 @@ pub async fn list_for_project(ctx: &OpContext, project: ProjectId) -> Result<Vec
 }
 
 /// For all projects of a tenant.
-pub async fn set_for_tenant(ctx: &OpContext, tenant: TenantId, slug: &str, terms: Terms) -> Result<Prepared<Said>> {
+pub async fn set_for_tenant(
+    ctx: &OpContext,
+    tenant: TenantId,
+    slug: &str,
+    terms: Terms,
+) -> Result<Prepared<Said>> {
     let permit = ctx.permit_tenant(Permission::EntitlementManage, tenant).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_tenant(tenant).await?;
@@ -54,17 +62,26 @@ pub async fn set_for_tenant(ctx: &OpContext, tenant: TenantId, slug: &str, terms
     let change = Change::new(ctx.route.action, ObjectRef::new("entitlement", slug))
         .before(json!({"tenant": before.and_then(|row| row.allowed)}))
         .after(json!({"tenant": terms}))
-        .event(EventType::EntitlementSet, json!({"tenant_id": tenant, "app_slug": slug, "enabled": terms.enabled}));
+        .event(
+            EventType::EntitlementSet,
+            json!({"tenant_id": tenant, "app_slug": slug, "enabled": terms.enabled}),
+        );
     let layers = Layers { tenant: Some(terms), ..Layers::default() };
     Ok(Prepared::new(tx, change, Said { app_slug: slug.to_owned(), layers }))
 }
 
 /// For one project: whoever may do so for the tenant allows; whoever may only here narrows (E-22).
-pub async fn set_for_project(ctx: &OpContext, project: ProjectId, slug: &str, terms: Terms) -> Result<Prepared<Said>> {
+pub async fn set_for_project(
+    ctx: &OpContext,
+    project: ProjectId,
+    slug: &str,
+    terms: Terms,
+) -> Result<Prepared<Said>> {
     let permit = ctx.permit_project(Permission::EntitlementManage, project).await?;
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
     let above = ctx.known()?.grants.iter().any(|grant| {
-        grant.scope.covers(Scope::Tenant(tenant)) && grant.permissions.contains(&Permission::EntitlementManage)
+        grant.scope.covers(Scope::Tenant(tenant))
+            && grant.permissions.contains(&Permission::EntitlementManage)
     });
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
@@ -78,7 +95,8 @@ pub async fn set_for_project(ctx: &OpContext, project: ProjectId, slug: &str, te
         after.narrowed = Some(terms);
     }
     let id = ctx.plane.new_uuid();
-    tx.put_entitlement(id, tenant, Some(project), slug, after.allowed.as_ref(), after.narrowed.as_ref()).await?;
+    tx.put_entitlement(id, tenant, Some(project), slug, after.allowed.as_ref(), after.narrowed.as_ref())
+        .await?;
     let said = |layers: &Layers| json!({"allowed": layers.allowed, "narrowed": layers.narrowed});
     let change = Change::new(ctx.route.action, ObjectRef::new("entitlement", slug))
         .before(said(&before))

@@ -74,7 +74,10 @@ pub(crate) async fn carry_out(
         note(plane, tx, after.id, timeline_name(*kind), timeline_payload(*kind, after)).await?;
     }
     let change = |event: Option<EventType>| {
-        let mut change = Change::new(action, object(after)).at(after.scope()).after(after.view()).because(carrying.reason.clone());
+        let mut change = Change::new(action, object(after))
+            .at(after.scope())
+            .after(after.view())
+            .because(carrying.reason.clone());
         if let Some(before) = before {
             change = change.before(before.view());
         }
@@ -119,7 +122,13 @@ fn timeline_payload(kind: EventType, instance: &Instance) -> Value {
 }
 
 /// A line in the timeline.
-pub(crate) async fn note(plane: &ControlPlane, tx: &mut Tx, id: InstanceId, what: &str, payload: Value) -> Result<()> {
+pub(crate) async fn note(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    id: InstanceId,
+    what: &str,
+    payload: Value,
+) -> Result<()> {
     let entry = TimelineEntry {
         id: TimelineId::new(plane.new_uuid()),
         event_type: what.to_owned(),
@@ -254,13 +263,21 @@ async fn command(
         Some((after, change)) => Ok(Prepared::new(tx, change, after)),
         // Asked again for what is under way or done: harmless, and in the trail.
         None => {
-            let change = Change::new(ctx.route.action, object(&before)).at(before.scope()).after(before.view()).because(reason);
+            let change = Change::new(ctx.route.action, object(&before))
+                .at(before.scope())
+                .after(before.view())
+                .because(reason);
             Ok(Prepared::new(tx, change, before))
         }
     }
 }
 
-pub async fn stop(ctx: &OpContext, project: ProjectId, id: InstanceId, reason: Option<String>) -> Result<Prepared<Instance>> {
+pub async fn stop(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: InstanceId,
+    reason: Option<String>,
+) -> Result<Prepared<Instance>> {
     let permit = ctx.permit_project(Permission::InstanceDelete, project).await?;
     command(ctx, &permit, id, Event::Stop, reason).await
 }
@@ -331,15 +348,21 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
         components: session.list_components(id).await?,
         endpoints: session.list_endpoints(id).await?,
         recent: session.recent_timeline(id, 20).await?,
-        simulated: node.as_ref().is_some_and(|node| node.inventory.runtime == gpuaas_agent_protocol::inventory::Runtime::Simulated)
-            || bound.iter().any(|gpu| gpu.simulated),
+        simulated: node.as_ref().is_some_and(|node| {
+            node.inventory.runtime == gpuaas_agent_protocol::inventory::Runtime::Simulated
+        }) || bound.iter().any(|gpu| gpu.simulated),
         gpus: bound.into_iter().map(|gpu| gpu.uuid).collect(),
         node,
         instance,
     })
 }
 
-pub async fn timeline(ctx: &OpContext, project: ProjectId, id: InstanceId, page: &PageRequest) -> Result<Page<TimelineEntry>> {
+pub async fn timeline(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: InstanceId,
+    page: &PageRequest,
+) -> Result<Page<TimelineEntry>> {
     let permit = ctx.permit_project(Permission::InstanceRead, project).await?;
     let mut session = ctx.plane.store.read().await?;
     session.find_instance(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
@@ -358,10 +381,12 @@ pub async fn receipt(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Res
 /// A link's failure in the caller's terms.
 fn away(error: &LinkError) -> Error {
     match error {
-        LinkError::NotConnected | LinkError::TimedOut | LinkError::Broken(_) => {
-            Error::new(Kind::Unavailable, "node_away", "The instance's node cannot be reached right now; try again.")
-                .with_internal(error.to_string())
-        }
+        LinkError::NotConnected | LinkError::TimedOut | LinkError::Broken(_) => Error::new(
+            Kind::Unavailable,
+            "node_away",
+            "The instance's node cannot be reached right now; try again.",
+        )
+        .with_internal(error.to_string()),
         LinkError::Answered { .. } => {
             Error::conflict("nothing_there", "The node has nothing of this instance to show right now.")
                 .with_internal(error.to_string())
@@ -369,7 +394,12 @@ fn away(error: &LinkError) -> Error {
     }
 }
 
-async fn find(ctx: &OpContext, permission: Permission, project: ProjectId, id: InstanceId) -> Result<Instance> {
+async fn find(
+    ctx: &OpContext,
+    permission: Permission,
+    project: ProjectId,
+    id: InstanceId,
+) -> Result<Instance> {
     let permit = ctx.permit_project(permission, project).await?;
     let mut session = ctx.plane.store.read().await?;
     session.find_instance(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)

@@ -11,7 +11,6 @@ use gpuaas_domain::limit::Limit;
 use gpuaas_domain::render::container::RENDERER_VERSION;
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, Result};
-use gpuaas_faults::step;
 use gpuaas_store::catalog::StoredVersion;
 use gpuaas_store::instances::StoredRevision;
 use gpuaas_store::{Session, Tx};
@@ -58,7 +57,8 @@ fn remembered(wish: &Wish) -> Value {
 }
 
 pub(crate) fn recalled(input: &Value) -> Wish {
-    let number = |name: &str| input.get(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let number =
+        |name: &str| input.get(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
     Wish {
         gpu_count: number("gpu_count"),
         cpu_millis: number("cpu_millis"),
@@ -75,7 +75,16 @@ pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Res
     let mut session = ctx.plane.store.read().await?;
     check_quota(&mut session, &permit, project).await?;
     let version = choose_version(&mut session, &permit, project, wish).await?;
-    make_plan(&ctx.plane, &mut session, permit.tenant_scope(), &version, wish.allocation, &wish.resources(), false).await
+    make_plan(
+        &ctx.plane,
+        &mut session,
+        permit.tenant_scope(),
+        &version,
+        wish.allocation,
+        &wish.resources(),
+        false,
+    )
+    .await
 }
 
 pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Result<Prepared<Instance>> {
@@ -88,7 +97,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     let version = choose_version(&mut tx, &permit, project, &wish).await?;
     let resources = wish.resources();
     let plan: Plan = step!(
-        plane.faults,
+        plane,
         "launch.plan",
         make_plan(plane, &mut tx, permit.tenant_scope(), &version, wish.allocation, &resources, false).await
     )?;
@@ -138,8 +147,14 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     for endpoint in &plan.endpoints {
         tx.insert_endpoint(id, endpoint).await?;
     }
-    super::instances::note(plane, &mut tx, id, "member_added", json!({"role": "node", "allocation_id": plan.allocation_id}))
-        .await?;
+    super::instances::note(
+        plane,
+        &mut tx,
+        id,
+        "member_added",
+        json!({"role": "node", "allocation_id": plan.allocation_id}),
+    )
+    .await?;
     let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
     let change = carry_out(plane, &mut tx, ctx.route.action, None, &instance, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, instance))
@@ -155,7 +170,11 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
     let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
     let plane = &ctx.plane;
     let (mut tx, before) = super::instances::load(ctx, &permit, id).await?;
-    let (state, effects) = gpuaas_domain::lifecycle::apply(before.state.clone(), gpuaas_domain::lifecycle::Event::Start, tx.at())?;
+    let (state, effects) = gpuaas_domain::lifecycle::apply(
+        before.state.clone(),
+        gpuaas_domain::lifecycle::Event::Start,
+        tx.at(),
+    )?;
     tx.lock_allocation(before.target_allocation_id).await?;
     let former = tx
         .find_revision(before.revision_id)
@@ -167,7 +186,8 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
         .ok_or_else(|| Error::internal("an instance without its version"))?;
     let wish = recalled(&former.render_input);
     let plan =
-        make_plan(plane, &mut tx, permit.tenant_scope(), &version, before.target_allocation_id, &wish, true).await?;
+        make_plan(plane, &mut tx, permit.tenant_scope(), &version, before.target_allocation_id, &wish, true)
+            .await?;
     let mut next = Instance { state, ..before.clone() };
     if plan.rendered_digest != former.rendered_digest {
         let revision = make_revision(plane, &plan, &wish, former.number + 1, tx.at());
@@ -176,7 +196,8 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
     }
     let next = tx.update_instance(next).await?;
     let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
-    let change = carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
+    let change =
+        carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, next))
 }
 
@@ -195,7 +216,8 @@ async fn choose_version(
     let unknown = || Error::field("/slug", "unknown_app", "There is no such app or version.");
     if let Some(version) = &wish.app_version {
         let found = session.find_app_version(wish.slug.as_str(), version).await?;
-        return found.ok_or_else(|| Error::field("/app_version", "unknown_app", "There is no such app or version."));
+        return found
+            .ok_or_else(|| Error::field("/app_version", "unknown_app", "There is no such app or version."));
     }
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
     let layers = session.entitlement_layers(tenant, project, wish.slug.as_str()).await?;
@@ -228,7 +250,8 @@ pub(crate) async fn make_plan(
         return Err(Error::conflict("allocation_not_active", "The allocation was not granted yet.")
             .with_param("state", allocation.state.name()));
     };
-    let node = session.find_node(node).await?.ok_or_else(|| Error::internal("an allocation without its node"))?;
+    let node =
+        session.find_node(node).await?.ok_or_else(|| Error::internal("an allocation without its node"))?;
     let manifest = manifest_of(version)?;
     let layers =
         session.entitlement_layers(allocation.tenant_id, allocation.project_id, &version.app_slug).await?;

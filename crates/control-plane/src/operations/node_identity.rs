@@ -48,7 +48,10 @@ pub async fn create_join_token(
 ) -> Result<Prepared<IssuedJoinToken>> {
     let permit = ctx.permit_platform(Permission::NodeManage).await?;
     let door = ctx.plane.agent_door().ok_or_else(|| {
-        Error::conflict("agents_not_served", "This server does not listen for agents; see [agents] in its configuration.")
+        Error::conflict(
+            "agents_not_served",
+            "This server does not listen for agents; see [agents] in its configuration.",
+        )
     })?;
     let seconds = expires_in_seconds.unwrap_or(JOIN_DEFAULT_SECONDS);
     if !(60..=JOIN_MAX_SECONDS).contains(&seconds) {
@@ -88,20 +91,22 @@ pub struct JoinWish {
 /// A machine joins. Whoever repeats it with the same token and the same key gets the same answer, because an answer may
 /// be lost; anybody else with that token is refused.
 pub async fn join(ctx: &OpContext, wish: JoinWish) -> Result<Prepared<Joined>> {
-    let refuse = || Error::unauthenticated("invalid_join_token", "The join token is not valid, was used, or has expired.");
+    let refuse = || {
+        Error::unauthenticated("invalid_join_token", "The join token is not valid, was used, or has expired.")
+    };
     let door = ctx.plane.agent_door().ok_or_else(refuse)?;
     let (id, secret) = wish.token.split_once('.').ok_or_else(refuse)?;
     let id = Uuid::try_parse(id).map(JoinTokenId::new).map_err(|_| refuse())?;
-    let public_key = URL_SAFE_NO_PAD
-        .decode(&wish.public_key)
-        .ok()
-        .filter(|key| key.len() == 32)
-        .ok_or_else(|| Error::field("/public_key", "invalid_key", "Send 32 bytes of Ed25519 as base64url."))?;
+    let public_key =
+        URL_SAFE_NO_PAD.decode(&wish.public_key).ok().filter(|key| key.len() == 32).ok_or_else(|| {
+            Error::field("/public_key", "invalid_key", "Send 32 bytes of Ed25519 as base64url.")
+        })?;
     check_inventory(&wish.inventory)?;
     let trust = trust(&ctx.plane).await?;
     let mut tx = ctx.begin(&Permit::system("join", Scope::Platform)).await?;
     tx.lock_platform().await?;
-    let token = tx.find_join_token(id).await?.filter(|token| token.secret_hash == hash(secret)).ok_or_else(refuse)?;
+    let token =
+        tx.find_join_token(id).await?.filter(|token| token.secret_hash == hash(secret)).ok_or_else(refuse)?;
     if let Some(node) = joined_before(&mut tx, &token, &public_key).await? {
         let change = Change::new("nodes.join_repeated", ObjectRef::new("node", node.id));
         return Ok(Prepared::new(tx, change, Joined { node, ca_pem: door.ca_pem.clone(), trust }));
@@ -143,9 +148,10 @@ pub async fn join(ctx: &OpContext, wish: JoinWish) -> Result<Prepared<Joined>> {
 
 async fn joined_before(tx: &mut Tx, token: &JoinToken, public_key: &[u8]) -> Result<Option<Node>> {
     let Some(node) = token.node_id else { return Ok(None) };
-    let same = tx.find_node_key(node).await?.is_some_and(|(standing, key)| {
-        standing == NodeStanding::Active && key == public_key
-    });
+    let same = tx
+        .find_node_key(node)
+        .await?
+        .is_some_and(|(standing, key)| standing == NodeStanding::Active && key == public_key);
     if same { tx.find_node(node).await } else { Ok(None) }
 }
 
@@ -160,7 +166,11 @@ fn name_from(hostname: &str, token: JoinTokenId) -> String {
         clean = clean.replace("--", "-");
     }
     let clean = clean.trim_matches('-');
-    if Slug::parse(clean).is_ok() { clean.to_owned() } else { format!("node-{}", &token.uuid().as_simple().to_string()[24..]) }
+    if Slug::parse(clean).is_ok() {
+        clean.to_owned()
+    } else {
+        format!("node-{}", &token.uuid().as_simple().to_string()[24..])
+    }
 }
 
 pub(crate) fn check_inventory(inventory: &NodeInventory) -> Result<()> {
@@ -176,7 +186,11 @@ pub(crate) fn check_inventory(inventory: &NodeInventory) -> Result<()> {
         }
     }
     if inventory.gpus.len() > 1024 || inventory.hostname.len() > 255 || inventory.warnings.len() > 100 {
-        return Err(Error::field("/inventory", "too_much", "At most 1024 GPUs, 100 warnings, 255 characters of host name."));
+        return Err(Error::field(
+            "/inventory",
+            "too_much",
+            "At most 1024 GPUs, 100 warnings, 255 characters of host name.",
+        ));
     }
     Ok(())
 }
@@ -193,7 +207,9 @@ pub async fn exchange(ctx: &OpContext, assertion: &str) -> Result<Prepared<Issue
         Error::unauthenticated("invalid_assertion", "The assertion is not valid.").with_internal(why)
     };
     let unverified = machine_token::open_node_assertion(assertion).map_err(|no| refuse(format!("{no:?}")))?;
-    let node = parse_uuid(&unverified.key_id).map(NodeId::new).ok_or_else(|| refuse("its key id is no id".into()))?;
+    let node = parse_uuid(&unverified.key_id)
+        .map(NodeId::new)
+        .ok_or_else(|| refuse("its key id is no id".into()))?;
     let found = plane.store.read().await?.find_node_key(node).await?;
     let (standing, key) = found.ok_or_else(|| refuse("unknown node".into()))?;
     let key: [u8; 32] = key.try_into().map_err(|_| Error::internal("a node's key is not 32 bytes"))?;
@@ -207,7 +223,10 @@ pub async fn exchange(ctx: &OpContext, assertion: &str) -> Result<Prepared<Issue
     let mut tx = ctx.begin(&Permit::own_account(Actor::Node(node))).await?;
     let until = Timestamp::from_unix_seconds(claims.exp).unwrap_or(now).plus_seconds(CLOCK_SKEW_SECONDS + 1);
     if !tx.use_nonce(node.uuid(), &claims.jti, until).await? {
-        return Err(Error::unauthenticated("assertion_replayed", "This assertion was used before; sign a new one."));
+        return Err(Error::unauthenticated(
+            "assertion_replayed",
+            "This assertion was used before; sign a new one.",
+        ));
     }
     let access = NodeClaims {
         iss: plane.platform_id.to_string(),
@@ -230,16 +249,24 @@ fn gpuaas_api_audience() -> &'static str {
 }
 
 fn node_revoked() -> Error {
-    Error::unauthenticated("node_revoked", "This node was revoked or forgotten; it has to join again with a new token.")
+    Error::unauthenticated(
+        "node_revoked",
+        "This node was revoked or forgotten; it has to join again with a new token.",
+    )
 }
 
 /// From a node's bearer token to the node. Asked on every call and every link, so that a revocation counts at once.
 pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
     let invalid = |why: String| {
-        Error::unauthenticated("invalid_token", "The token is not valid or has expired; get a new one.").with_internal(why)
+        Error::unauthenticated("invalid_token", "The token is not valid or has expired; get a new one.")
+            .with_internal(why)
     };
-    let unverified = machine_token::open_node_access(token).map_err(|no| invalid(format!("node token: {no:?}")))?;
-    let key = plane.token_verifier(&unverified.key_id).await?.ok_or_else(|| invalid("signed by an unknown key".into()))?;
+    let unverified =
+        machine_token::open_node_access(token).map_err(|no| invalid(format!("node token: {no:?}")))?;
+    let key = plane
+        .token_verifier(&unverified.key_id)
+        .await?
+        .ok_or_else(|| invalid("signed by an unknown key".into()))?;
     let issuer = plane.platform_id.to_string();
     let claims = machine_token::check_node_access(&unverified, &key, &issuer, NODE_AUDIENCE, plane.now())
         .map_err(|no| invalid(format!("node token: {no:?}")))?;
@@ -247,7 +274,8 @@ pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
     if !found.is_some_and(|(standing, _)| standing == NodeStanding::Active) {
         return Err(node_revoked());
     }
-    let expires_at = Timestamp::from_unix_seconds(claims.exp).ok_or_else(|| invalid("its end is no time".into()))?;
+    let expires_at =
+        Timestamp::from_unix_seconds(claims.exp).ok_or_else(|| invalid("its end is no time".into()))?;
     Ok(Known {
         actor: Actor::Node(claims.sub),
         grants: Vec::new(),
@@ -313,7 +341,8 @@ impl ControlPlane {
     pub(crate) async fn task_signer(&self) -> Result<(KeyId, Arc<Ed25519KeyPair>)> {
         {
             let keys = self.task_keys.read().expect("no holder panics");
-            let fresh = keys.loaded_at.is_some_and(|at| self.now().seconds_since(at).abs() < TASK_KEYS_SECONDS);
+            let fresh =
+                keys.loaded_at.is_some_and(|at| self.now().seconds_since(at).abs() < TASK_KEYS_SECONDS);
             if let Some(signer) = keys.signer.clone().filter(|_| fresh) {
                 return Ok(signer);
             }

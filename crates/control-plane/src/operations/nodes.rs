@@ -31,7 +31,8 @@ pub async fn get(ctx: &OpContext, id: NodeId) -> Result<Detail> {
     ctx.permit_platform(Permission::NodeRead).await?;
     let mut session = ctx.plane.store.read().await?;
     let node = session.find_node(id).await?.ok_or_else(Error::not_found)?;
-    let allocations = session.list_node_allocations(id).await?.into_iter().map(|allocation| allocation.id).collect();
+    let allocations =
+        session.list_node_allocations(id).await?.into_iter().map(|allocation| allocation.id).collect();
     let instances = session.list_node_instances(id).await?.into_iter().map(|instance| instance.id).collect();
     Ok(Detail { gpus: session.list_gpus(id).await?, node, allocations, instances })
 }
@@ -46,7 +47,12 @@ pub enum Deed {
     Forget,
 }
 
-pub async fn change(ctx: &OpContext, id: NodeId, deed: Deed, reason: Option<String>) -> Result<Prepared<Node>> {
+pub async fn change(
+    ctx: &OpContext,
+    id: NodeId,
+    deed: Deed,
+    reason: Option<String>,
+) -> Result<Prepared<Node>> {
     let permit = ctx.permit_platform(Permission::NodeManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
     let mut node = before.clone();
@@ -91,7 +97,12 @@ pub async fn put_inventory(ctx: &OpContext, inventory: NodeInventory) -> Result<
     tx.lock_node(id).await?;
     let before = tx.find_node(id).await?.ok_or_else(Error::not_found)?;
     let at = tx.at();
-    let node = Node { agent_version: inventory.agent_version.clone(), inventory, inventory_at: at, ..before.clone() };
+    let node = Node {
+        agent_version: inventory.agent_version.clone(),
+        inventory,
+        inventory_at: at,
+        ..before.clone()
+    };
     let after = tx.update_node(node).await?;
     put_gpus(&ctx.plane, &mut tx, &after).await?;
     let change = Change::new(ctx.route.action, ObjectRef::new("node", id))

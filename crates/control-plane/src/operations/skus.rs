@@ -79,7 +79,11 @@ fn make_price(ctx: &OpContext, sku: &Sku, price: NewPrice, now: Timestamp) -> Re
     }
     let valid_from = price.valid_from.unwrap_or(now);
     if valid_from < now {
-        note("/valid_from", "in_the_past", "A price cannot begin in the past: what was charged stays as it was.");
+        note(
+            "/valid_from",
+            "in_the_past",
+            "A price cannot begin in the past: what was charged stays as it was.",
+        );
     }
     if !faults.is_empty() {
         return Err(Error::fields(faults));

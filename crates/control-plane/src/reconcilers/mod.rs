@@ -1,9 +1,11 @@
 //! Loops that move the world towards what it should be. Each takes no input, does a bounded amount, can be
 //! repeated at any point, and says what it saw.
 
+pub mod dispatch;
 pub mod erasure;
 pub mod housekeeping;
 pub mod sequencer;
+pub mod upkeep;
 
 /// What one turn of a loop saw and did; shown as metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

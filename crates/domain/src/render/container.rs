@@ -33,7 +33,12 @@ pub fn render(profile: &Profile, component: &Component, image: &Image, bindings:
     }
 }
 
-fn render_component(profile: &Profile, component: &Component, image: &Image, bindings: &Bindings) -> ComponentSpec {
+fn render_component(
+    profile: &Profile,
+    component: &Component,
+    image: &Image,
+    bindings: &Bindings,
+) -> ComponentSpec {
     let mut host_port = bindings.host_port;
     let ports = component
         .ports
