@@ -2,14 +2,16 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http_body_util::Empty;
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body, Buf as _, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::AUTHORIZATION;
 use hyper::server::conn::http2;
-use hyper::service::HttpService;
+use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ClientConfig;
@@ -80,11 +82,15 @@ fn untrusted(error: io::Error) -> Error {
 pub async fn serve<I, S, B>(io: I, service: S, scope: &Scope, keep_alive: KeepAlive) -> Result<(), Error>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: HttpService<Incoming, ResBody = B> + Send,
+    S: Service<Request<Incoming>, Response = Response<B>> + Send,
     S::Error: Into<Box<dyn StdError + Send + Sync>>,
     S::Future: Send + 'static,
-    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + Unpin + 'static,
 {
+    let service = service_fn(move |request| {
+        let answer = service.call(request);
+        async move { Ok::<_, S::Error>(answer.await?.map(Solid)) }
+    });
     let connection = http2::Builder::new(scope.clone())
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
@@ -104,6 +110,35 @@ where
     };
     scope.close();
     ended
+}
+
+/// A body without its empty pieces. The other side counts those as an attack, over the whole life of the connection.
+struct Solid<B>(B);
+
+impl<B: Body + Unpin> Body for Solid<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        loop {
+            let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+            let empty = matches!(&frame, Some(Ok(frame)) if frame.data_ref().is_some_and(|data| !data.has_remaining()));
+            if !empty || self.0.is_end_stream() {
+                return Poll::Ready(frame);
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
 }
 
 /// Answers a `CONNECT` with 200 and joins its stream with a local one, until both directions have ended. One side may

@@ -44,8 +44,7 @@ where
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(MAX_FRAME)
         .max_concurrent_reset_streams(MAX_GIVEN_UP)
-        // Counts over the whole life of the connection what arrives for a stream given up: a link that lives for months
-        // would be ended by the thousandth download that somebody broke off.
+        // Counted over the whole life of the connection, which is to be months.
         .max_local_error_reset_streams(None)
         .keep_alive_interval(keep_alive.interval)
         .keep_alive_timeout(keep_alive.timeout)

@@ -109,7 +109,8 @@ async fn a_hostile_platform_ends_the_nodes_side() {
             let nothing = service_fn(|_| std::future::pending::<Result<hyper::Response<String>, Error>>());
             serve(io, nothing, &Scope::new(), KeepAlive::default()).await
         };
-        let ((), end) = timeout(PATIENCE, async { tokio::join!(hostile, node) }).await.unwrap();
+        let both = Box::pin(async { tokio::join!(hostile, node) });
+        let ((), end) = timeout(PATIENCE, both).await.unwrap();
         assert!(matches!(end, Err(Error::Broken(_))), "{end:?}");
     }
 }

@@ -47,7 +47,7 @@ async fn one_direction_may_end_before_the_other() {
     let mut platform = platform(KeepAlive::default()).await;
     let (link, _node) = platform.connect().await;
     let mut stream = link.open(connect("count:1"), PATIENCE).await.unwrap();
-    stream.write_all(&[1; 300_000]).await.unwrap();
+    stream.write_all(&vec![1; 300_000]).await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -149,6 +149,16 @@ async fn thousands_of_downloads_broken_off_do_not_end_the_link() {
         let _ = link.request(get("/never"), Duration::ZERO).await;
     }
     assert_eq!(link.request(get("/small"), PATIENCE).await.unwrap().status(), StatusCode::OK);
+}
+
+/// A hundred empty frames in the whole life of a connection end it: they must not be sent.
+#[tokio::test]
+async fn a_body_with_empty_pieces_does_not_end_the_link() {
+    let mut platform = platform(KeepAlive::default()).await;
+    let (link, _node) = platform.connect().await;
+    let answer = link.request(get("/hollow"), PATIENCE).await.unwrap();
+    assert_eq!(text(answer).await, "at last");
+    assert!(!link.is_closed());
 }
 
 #[tokio::test]

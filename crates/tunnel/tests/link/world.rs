@@ -248,6 +248,11 @@ async fn answer(mut request: Request<Incoming>, locals: &Locals, scope: &Scope) 
     }
     match request.uri().path() {
         "/small" => words(StatusCode::OK, "small"),
+        "/hollow" => {
+            let hollow = (0..500).map(|_| Bytes::new()).chain([Bytes::from("at last")]);
+            let body = futures_util::stream::iter(hollow.map(|piece| Ok(Frame::data(piece))));
+            Response::new(StreamBody::new(body).boxed())
+        }
         "/never" => std::future::pending().await,
         "/echo" => {
             let body = request.into_body().into_data_stream().map_ok(Frame::data);
