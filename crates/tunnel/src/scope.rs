@@ -39,9 +39,10 @@ impl Scope {
 
     /// Ends everything in it, at once.
     pub fn close(&self) {
+        // Said first: whoever sees the other end react must not still find this one open.
+        self.0.closed.send_replace(true);
         let tasks = self.0.tasks.lock().expect("no holder of the tasks panics").take();
         drop(tasks);
-        self.0.closed.send_replace(true);
     }
 
     pub fn is_closed(&self) -> bool {
