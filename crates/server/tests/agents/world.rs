@@ -208,5 +208,5 @@ fn connect(request: &mut Request<Incoming>, scope: &Scope) -> Answer {
         let (mut read, mut write) = tokio::io::split(near);
         let _ = tokio::io::copy(&mut read, &mut write).await;
     });
-    splice(request, far, scope).map(|body| body.boxed())
+    splice(request, far, scope).map(http_body_util::BodyExt::boxed)
 }
