@@ -7,6 +7,7 @@ mod databases;
 mod drafts;
 mod figures;
 mod http;
+mod link;
 mod plain;
 mod process;
 mod sequencing;
@@ -66,6 +67,8 @@ enum Part {
     Write,
     /// The sequencer.
     Sequence,
+    /// A node's link against plain TCP.
+    Link,
     /// Sizes of the programs.
     Size,
 }
@@ -107,6 +110,9 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     if arguments.postgres.is_none() && (wanted(Part::Write) || wanted(Part::Sequence)) {
         report.note("PostgreSQL was not measured: no address was given.");
+    }
+    if wanted(Part::Link) {
+        link::measure(round, &mut report).await?;
     }
     if wanted(Part::Size) {
         sizes::measure(&programs, &mut report)?;

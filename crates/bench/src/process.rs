@@ -53,6 +53,7 @@ impl Setup {
         command
             .env_clear()
             .env("GPUAAS__DATA_DIR", &self.data)
+            .env("GPUAAS__AGENTS__LISTEN", "127.0.0.1:0")
             .env("GPUAAS__HTTP__LISTEN", format!("127.0.0.1:{}", self.port))
             .envs(self.settings.iter().copied());
         command

@@ -1,6 +1,7 @@
 //! The server: turns HTTP into operations, configuration into roles, and wires everything together. It holds no
 //! rule of the business; those are in `domain` and `control-plane`.
 
+pub mod agents;
 pub mod commands;
 pub mod config;
 pub mod contract;

@@ -12,6 +12,7 @@ use gpuaas_domain::ids::{AuditId, EventId, uuid_v7};
 use gpuaas_domain::{Error, Result, chain};
 use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
 
+use crate::agents::{self, Agents, Links, NoNodes, NodeGate};
 use crate::config::Config;
 use crate::listener::{Listener, bind};
 use crate::metrics::{LoopLabels, Metrics};
@@ -116,6 +117,7 @@ pub struct Running {
     pub plane: Arc<ControlPlane>,
     pub address: SocketAddr,
     pub public_url: String,
+    pub agents: Agents,
     pub tasks: Tasks,
     pub metrics: Arc<Metrics>,
 }
@@ -129,6 +131,17 @@ pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
 
 /// The API alone; tests turn the loops by hand.
 pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
+    // THE GATE OF NODES is plugged in here: what knows nodes and their tokens takes the place of `NoNodes`.
+    let gate = Arc::new(NoNodes);
+    start_api_with_gate(config, opened, gate).await
+}
+
+/// The same with another idea of who is a node, for tests.
+pub async fn start_api_with_gate(
+    config: &Config,
+    opened: Opened,
+    gate: Arc<dyn NodeGate>,
+) -> Result<Running> {
     let tasks = Tasks::default();
     let metrics = Arc::new(Metrics::new());
     let tls = tls::server_config(config)?;
@@ -136,10 +149,13 @@ pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
     let address = socket.local_addr().map_err(|error| Error::internal(error.to_string()))?;
     let public_url = config.public_url(address);
     let plane = opened.plane;
-    let app = http::app(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
+    let state = http::state(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
+    let links = Arc::new(Links::new(plane.clock.clone()));
+    let agents = agents::start(config, state.clone(), gate, links, metrics.clone(), &tasks).await?;
+    let app = http::app(state);
     let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
     tasks.spawn(listener.serve(app, tasks.clone()));
-    Ok(Running { plane, address, public_url, tasks, metrics })
+    Ok(Running { plane, address, public_url, agents, tasks, metrics })
 }
 
 fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::SystemTime;
 
+use base64::Engine as _;
 use gpuaas_domain::{Error, Result};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType};
 use rustls::ServerConfig;
@@ -103,10 +104,63 @@ pub fn server_config(config: &Config) -> Result<Option<Arc<ServerConfig>>> {
         TlsMode::Off => return Ok(None),
         TlsMode::Files => (config.tls.certificate_file.clone(), config.tls.key_file.clone()),
         TlsMode::LocalCa => {
-            ensure_local_ca(&config.ca_dir(), &names(config))?;
+            let names = names(config.http.listen.ip(), &config.http.public_url);
+            ensure_local_ca(&config.ca_dir(), "server", &names)?;
             (config.ca_dir().join("server.pem"), config.ca_dir().join("server-key.pem"))
         }
     };
+    serving(certificate, key).map(Some)
+}
+
+/// The TLS side of the listener for nodes: there is always one.
+pub fn agents_server_config(config: &Config) -> Result<Arc<ServerConfig>> {
+    let agents = &config.agents;
+    if !agents.certificate_file.as_os_str().is_empty() {
+        return serving(agents.certificate_file.clone(), agents.key_file.clone());
+    }
+    ensure_agents_certificate(config)?;
+    let folder = config.ca_dir();
+    serving(folder.join("agents.pem"), folder.join("agents-key.pem"))
+}
+
+fn ensure_agents_certificate(config: &Config) -> Result<()> {
+    let names = names(config.agents.listen.ip(), &config.agents.public_url);
+    ensure_local_ca(&config.ca_dir(), "agents", &names)
+}
+
+/// What a node has to believe before it is told anything, and afterwards.
+#[derive(Clone, Debug)]
+pub struct AgentTrust {
+    pub ca_pem: String,
+    /// SHA-256 of the CA's key, hexadecimal: the last part of a join token.
+    pub pin: String,
+}
+
+/// The CA that vouches for the listener for nodes: the platform's own, or the last in the configured chain.
+pub fn agent_trust(config: &Config) -> Result<AgentTrust> {
+    let files = &config.agents.certificate_file;
+    let own = config.ca_dir().join("ca.pem");
+    let file = if files.as_os_str().is_empty() {
+        ensure_agents_certificate(config)?;
+        &own
+    } else {
+        files
+    };
+    let chain: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| tls_error(format!("{}: {error}", file.display())))?;
+    let ca = chain.last().ok_or_else(|| tls_error(format!("{} holds no certificate", file.display())))?;
+    let pin = gpuaas_tunnel::spki_pin(ca).map_err(tls_error)?;
+    Ok(AgentTrust { ca_pem: pem_text(ca), pin })
+}
+
+fn pem_text(certificate: &CertificateDer<'_>) -> String {
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let lines: Vec<_> = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}
+
+fn serving(certificate: PathBuf, key: PathBuf) -> Result<Arc<ServerConfig>> {
     let resolver = Reloading::open(certificate, key)?;
     let mut server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -114,18 +168,20 @@ pub fn server_config(config: &Config) -> Result<Option<Arc<ServerConfig>>> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver));
     server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Some(Arc::new(server)))
+    Ok(Arc::new(server))
 }
 
-fn names(config: &Config) -> Vec<String> {
+fn names(ip: IpAddr, public_url: &str) -> Vec<String> {
     let mut names = vec!["localhost".to_owned()];
-    if let Some((_, authority)) = parse_origin(&config.http.public_url) {
-        let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host).to_owned();
+    if let Some((_, authority)) = parse_origin(public_url) {
+        let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((ipv6, _)) => ipv6.to_owned(),
+            None => authority.split(':').next().unwrap_or_default().to_owned(),
+        };
         if !names.contains(&host) {
             names.push(host);
         }
     }
-    let ip = config.http.listen.ip();
     if !ip.is_unspecified() && !ip.is_loopback() {
         names.push(ip.to_string());
     }
@@ -140,8 +196,9 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the CA at the very first start, and a server certificate for these names whenever they change.
-fn ensure_local_ca(folder: &Path, names: &[String]) -> Result<()> {
+/// Makes the CA at the very first start, and a certificate for a listener and its names whenever they change. The CA is
+/// shown with it: who knows only the CA's key must see whose key that is.
+fn ensure_local_ca(folder: &Path, listener: &str, names: &[String]) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(tls_error)?;
     let (ca_file, ca_key_file) = (folder.join("ca.pem"), folder.join("ca-key.pem"));
     if !ca_file.exists() {
@@ -151,10 +208,13 @@ fn ensure_local_ca(folder: &Path, names: &[String]) -> Result<()> {
         std::fs::write(&ca_file, certificate.pem()).map_err(tls_error)?;
     }
     let wanted = names.join("\n");
-    let names_file = folder.join("server-names.txt");
-    if folder.join("server.pem").exists()
-        && std::fs::read_to_string(&names_file).ok().as_deref() == Some(&wanted)
-    {
+    let file = |suffix: &str| folder.join(format!("{listener}{suffix}"));
+    let names_file = file("-names.txt");
+    let ca = std::fs::read_to_string(&ca_file).map_err(tls_error)?;
+    let shown = std::fs::read_to_string(file(".pem")).unwrap_or_default();
+    let named = std::fs::read_to_string(&names_file).unwrap_or_default();
+    // The CA may be another one than last time: a restore brings its own.
+    if shown.ends_with(&ca) && named == wanted {
         return Ok(());
     }
     let ca_key =
@@ -165,8 +225,8 @@ fn ensure_local_ca(folder: &Path, names: &[String]) -> Result<()> {
     params.distinguished_name.push(DnType::CommonName, "GPUaaS server");
     params.subject_alt_names = alternative_names(names)?;
     let certificate = params.signed_by(&key, &issuer).map_err(tls_error)?;
-    write_private(&folder.join("server-key.pem"), &key.serialize_pem()).map_err(tls_error)?;
-    std::fs::write(folder.join("server.pem"), certificate.pem()).map_err(tls_error)?;
+    write_private(&file("-key.pem"), &key.serialize_pem()).map_err(tls_error)?;
+    std::fs::write(file(".pem"), certificate.pem() + &ca).map_err(tls_error)?;
     std::fs::write(&names_file, &wanted).map_err(tls_error)
 }
 
@@ -198,7 +258,8 @@ pub fn trust_instructions(config: &Config) -> Result<String> {
     if config.tls.mode != TlsMode::LocalCa {
         return Err(Error::invalid("no_local_ca", "The local CA is used with tls.mode = \"local_ca\" only."));
     }
-    ensure_local_ca(&config.ca_dir(), &names(config))?;
+    let names = names(config.http.listen.ip(), &config.http.public_url);
+    ensure_local_ca(&config.ca_dir(), "server", &names)?;
     let file = config.ca_dir().join("ca.pem");
     let file = std::fs::canonicalize(&file).unwrap_or(file);
     let file = file.display();
@@ -209,4 +270,61 @@ pub fn trust_instructions(config: &Config) -> Result<String> {
          curl: curl --cacert {file} …\n\
          The CLI: gpuaas login --ca-file {file} …\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::from_parts;
+
+    fn config(folder: &Path, agents: &str) -> Config {
+        from_parts(&format!("data_dir = {:?}\n[agents]\n{agents}", folder.display().to_string()), []).unwrap()
+    }
+
+    fn chain(file: &Path) -> Vec<CertificateDer<'static>> {
+        CertificateDer::pem_file_iter(file).unwrap().collect::<std::result::Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn nodes_are_shown_the_ca_and_it_stays_when_names_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = agent_trust(&config(folder.path(), "")).unwrap();
+        let file = folder.path().join("ca/agents.pem");
+        let shown = chain(&file);
+        assert_eq!(shown.len(), 2);
+        assert_eq!(gpuaas_tunnel::spki_pin(&shown[1]).unwrap(), first.pin);
+        let parsed = CertificateDer::from_pem_slice(first.ca_pem.as_bytes()).unwrap();
+        assert_eq!(parsed, shown[1]);
+
+        assert_eq!(agent_trust(&config(folder.path(), "")).unwrap().pin, first.pin);
+        assert_eq!(chain(&file), shown, "what fits is kept");
+        let renamed = config(folder.path(), "public_url = \"https://[2001:db8::1]:8443\"");
+        assert_eq!(agent_trust(&renamed).unwrap().pin, first.pin);
+        assert_ne!(chain(&file)[0], shown[0]);
+        agents_server_config(&renamed).unwrap();
+    }
+
+    #[test]
+    fn another_ca_brings_another_certificate() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (ours, theirs) = (config(one.path(), ""), config(two.path(), ""));
+        let before = agent_trust(&ours).unwrap().pin;
+        let restored = agent_trust(&theirs).unwrap().pin;
+        for name in ["ca.pem", "ca-key.pem"] {
+            std::fs::copy(two.path().join("ca").join(name), one.path().join("ca").join(name)).unwrap();
+        }
+        assert_eq!(agent_trust(&ours).unwrap().pin, restored);
+        assert_ne!(before, restored);
+        let last = chain(&one.path().join("ca/agents.pem")).pop().unwrap();
+        assert_eq!(gpuaas_tunnel::spki_pin(&last).unwrap(), restored);
+    }
+
+    #[test]
+    fn names_come_from_the_address_people_use() {
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        assert_eq!(names(here, ""), ["localhost"]);
+        assert_eq!(names(here, "https://gpu.example.org:8443"), ["localhost", "gpu.example.org"]);
+        assert_eq!(names(here, "https://[2001:db8::1]"), ["localhost", "2001:db8::1"]);
+        assert_eq!(names("10.0.0.7".parse().unwrap(), ""), ["localhost", "10.0.0.7"]);
+    }
 }

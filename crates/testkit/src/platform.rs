@@ -145,7 +145,7 @@ pub enum Place<'a> {
 
 fn config(database: &TestDatabase, extra: &str) -> Config {
     let text = format!(
-        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[database]\nurl = {:?}\nmax_connections = 12\n\
+        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[database]\nurl = {:?}\nmax_connections = 12\n\
          [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
         database.folder().join("data").display().to_string(),
         database.url,

@@ -93,6 +93,7 @@ impl ServerProcess {
             .args(arguments)
             .env_clear()
             .env("GPUAAS__DATA_DIR", &self.data)
+            .env("GPUAAS__AGENTS__LISTEN", "127.0.0.1:0")
             .env("GPUAAS__HTTP__LISTEN", format!("127.0.0.1:{}", self.port));
         if let Some(url) = &self.database {
             command.env("GPUAAS__DATABASE__URL", url);

@@ -165,6 +165,10 @@ async fn dispatch(cli: Cli) -> Result<()> {
             if config.tls.mode == TlsMode::Files {
                 tls::server_config(&config)?;
             }
+            if !config.agents.certificate_file.as_os_str().is_empty() {
+                tls::agents_server_config(&config)?;
+                tls::agent_trust(&config)?;
+            }
             print("The configuration is valid.");
             Ok(())
         }

@@ -148,6 +148,14 @@ mod tests {
             refusal("[http]\nlisten = \"0.0.0.0:80\"", &[]).field_errors()[0].code,
             "plain_http_beyond_loopback"
         );
+        assert_eq!(
+            refusal("[agents]\npublic_url = \"http://plain.example\"", &[]).field_errors()[0].path,
+            "/agents/public_url"
+        );
+        assert_eq!(
+            refusal("[agents]\ncertificate_file = \"c.pem\"", &[]).field_errors()[0].path,
+            "/agents/key_file"
+        );
         assert_eq!(refusal("= 5", &[]).code(), "config_invalid");
     }
 }

@@ -22,6 +22,7 @@ pub struct Config {
     pub data_dir: PathBuf,
     pub http: Http,
     pub tls: Tls,
+    pub agents: Agents,
     pub database: Database,
     pub auth: Auth,
     pub limits: Limits,
@@ -70,6 +71,20 @@ pub struct Tls {
     /// PEM file with the certificate chain (mode `files`).
     pub certificate_file: PathBuf,
     /// PEM file with the private key (mode `files`).
+    pub key_file: PathBuf,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agents {
+    /// Address and port of the listener for nodes, always TLS. Port 0 takes a free one.
+    #[schemars(with = "String")]
+    pub listen: SocketAddr,
+    /// The address nodes dial. Derived from `listen` when empty.
+    pub public_url: String,
+    /// PEM file with the certificate chain for nodes, the CA last. Empty: a certificate of the platform's own CA.
+    pub certificate_file: PathBuf,
+    /// PEM file with the private key for it.
     pub key_file: PathBuf,
 }
 
@@ -145,6 +160,7 @@ impl Default for Config {
             data_dir: PathBuf::from(".gpuaas"),
             http: Http::default(),
             tls: Tls::default(),
+            agents: Agents::default(),
             database: Database::default(),
             auth: Auth::default(),
             limits: Limits::default(),
@@ -169,6 +185,17 @@ impl Default for Http {
 impl Default for Tls {
     fn default() -> Self {
         Self { mode: TlsMode::Off, certificate_file: PathBuf::new(), key_file: PathBuf::new() }
+    }
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8443)),
+            public_url: String::new(),
+            certificate_file: PathBuf::new(),
+            key_file: PathBuf::new(),
+        }
     }
 }
 
@@ -282,6 +309,7 @@ impl Config {
                 "Use scheme, host and port only, as in https://gpu.example.org.",
             ));
         }
+        self.agents.validate(&mut wrong);
         let url = self.database.url.expose();
         if !url.is_empty()
             && !["sqlite:", "postgres://", "postgresql://"].iter().any(|start| url.starts_with(start))
@@ -304,6 +332,15 @@ impl Config {
         }
     }
 
+    /// The address nodes dial, known once their listener has its port.
+    pub fn agents_url(&self, bound: SocketAddr) -> String {
+        if self.agents.public_url.is_empty() {
+            format!("https://{bound}")
+        } else {
+            self.agents.public_url.trim_end_matches('/').to_owned()
+        }
+    }
+
     pub fn database_url(&self) -> Secret<String> {
         if self.database.url.expose().is_empty() {
             return Secret::new(format!("sqlite:{}", self.data_dir.join("gpuaas.db").display()));
@@ -317,6 +354,31 @@ impl Config {
 
     pub fn ca_dir(&self) -> PathBuf {
         self.data_dir.join("ca")
+    }
+}
+
+impl Agents {
+    fn validate(&self, wrong: &mut Vec<FieldError>) {
+        let url = &self.public_url;
+        if !url.is_empty() && parse_origin(url).is_none_or(|(scheme, _)| scheme != "https") {
+            wrong.push(FieldError::new(
+                "/agents/public_url",
+                "invalid_url",
+                "Use https, host and port only, as in https://nodes.example.org:8443.",
+            ));
+        }
+        let (certificate, key) = (self.certificate_file.as_os_str(), self.key_file.as_os_str());
+        for (path, file, other) in
+            [("/agents/certificate_file", certificate, key), ("/agents/key_file", key, certificate)]
+        {
+            if file.is_empty() && !other.is_empty() {
+                wrong.push(FieldError::new(
+                    path,
+                    "missing",
+                    "A certificate needs its key, a key its certificate.",
+                ));
+            }
+        }
     }
 }
 

@@ -36,8 +36,9 @@ use crate::config::Config;
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 
+pub(crate) use credential::{Presented, presented};
 pub use door::{App, AppState};
-pub(crate) use problem::error_statuses;
+pub(crate) use problem::{ApiResult, error_statuses};
 
 /// Which function answers which route. A route without a handler, or a handler without a route, does not compile.
 fn handler(route: Route) -> ApiMethodRouter<AppState> {
@@ -123,7 +124,7 @@ pub(crate) fn schemas() -> OpenApi {
 }
 
 /// The whole API behind its door.
-fn build(state: AppState) -> Router {
+fn build(state: AppState, more: Router<AppState>) -> Router {
     let mut router = ApiRouter::<AppState>::new();
     for route in Route::ALL.iter().copied() {
         let guarded =
@@ -131,19 +132,29 @@ fn build(state: AppState) -> Router {
         router = router.api_route(route.row().path, guarded);
     }
     Router::from(router)
+        .merge(more)
         .fallback(door::no_route)
         .method_not_allowed_fallback(door::no_method)
         .layer(axum::middleware::from_fn_with_state(state.clone(), door::outermost))
         .with_state(state)
 }
 
-/// Everything handlers need.
-pub fn app(
+/// Everything handlers need. Listeners share it, so that one caller has one rate and one key one answer.
+pub fn state(
     plane: Arc<ControlPlane>,
     config: &Config,
     public_url: String,
     metrics: Arc<Metrics>,
     tasks: Tasks,
-) -> Router {
-    build(App::new(plane, config, public_url, metrics, tasks))
+) -> AppState {
+    App::new(plane, config, public_url, metrics, tasks)
+}
+
+pub fn app(state: AppState) -> Router {
+    build(state, Router::new())
+}
+
+/// The same with paths that are no part of the public contract, behind the outermost door only.
+pub(crate) fn app_with(state: AppState, more: Router<AppState>) -> Router {
+    build(state, more)
 }
