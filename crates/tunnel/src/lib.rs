@@ -32,8 +32,7 @@ const STREAM_WINDOW: u32 = 256 << 10;
 /// As large as HTTP/2 allows. With a small one, a few readers who stall would use it up and freeze everybody; with this
 /// one it takes 8 191 of them.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
-/// One frame with its 9 bytes of head fits one WebSocket message, so that no message carries a few bytes left over.
-const MAX_FRAME: u32 = (64 << 10) - 9;
+const MAX_FRAME: u32 = 64 << 10;
 const MAX_MESSAGE: usize = 64 << 10;
 const MAX_STREAMS: u32 = 16_384;
 /// Streams that were given up are remembered this many at a time: what is still under way to them is ignored.
