@@ -60,4 +60,5 @@ pub struct PageQuery {
 
 /// Members of an answer that are shown once. An answer that has any of them also has `secret_redacted`, and a
 /// repeated request gets them as `null` with `secret_redacted` true.
-pub const SHOWN_ONCE: &[&str] = &["secret", "initial_password", "private_key_pem", "wrapped_private_key"];
+pub const SHOWN_ONCE: &[&str] =
+    &["secret", "token", "initial_password", "private_key_pem", "wrapped_private_key"];

@@ -69,6 +69,7 @@ fn describe(operation: &mut Value, route: Route, row: &Row) {
         Access::Public => ("public", None),
         Access::SignedIn => ("signed-in", None),
         Access::Person => ("person", None),
+        Access::Node => ("node", None),
         Access::Needs(permission, scope) => (permission.key(), Some(scope)),
     };
     operation["x-permission"] = json!(permission);
@@ -101,6 +102,10 @@ fn add_parameters(operation: &mut Value, row: &Row) {
                     gpuaas_domain::limit::Limit::ALL.iter().map(|limit| limit.name()).collect();
                 json!({"type": "string", "enum": names})
             }
+            "sku" | "app_slug" => {
+                json!({"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 40})
+            }
+            "app_version" => json!({"type": "string", "pattern": "^[0-9A-Za-z.+-]+$", "maxLength": 64}),
             _ => json!({"type": "string", "format": "uuid"}),
         };
         parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));

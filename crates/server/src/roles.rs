@@ -4,19 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpuaas_control_plane::operations::bootstrap;
-use gpuaas_control_plane::reconcilers::{TickStatus, erasure, housekeeping, sequencer};
-use gpuaas_control_plane::{Clock, ControlPlane, Settings, SystemClock};
+use gpuaas_control_plane::operations::{bootstrap, node_identity, nodes};
+use gpuaas_control_plane::reconcilers::{TickStatus, dispatch, erasure, housekeeping, sequencer, upkeep};
+use gpuaas_control_plane::{AgentDoor, Clock, ControlPlane, Settings, SystemClock};
 use gpuaas_custody::{Entropy, LocalCustody, SecretStore, SystemEntropy};
 use gpuaas_domain::ids::{AuditId, EventId, uuid_v7};
 use gpuaas_domain::{Error, Result, chain};
 use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
 
-use crate::agents::{self, Agents, Links, NoNodes, NodeGate};
+use crate::agents::{self, Agents, Links, NodeGate, PlatformGate};
 use crate::config::Config;
 use crate::listener::{Listener, bind};
 use crate::metrics::{LoopLabels, Metrics};
 use crate::tasks::Tasks;
+use crate::tls::AgentTrust;
 use crate::{http, tls};
 
 /// A platform that is open but serves nobody yet.
@@ -88,9 +89,11 @@ pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn 
         session_ttl_seconds: config.auth.session_ttl_seconds,
         login_link_ttl_seconds: config.auth.login_link_ttl_seconds,
         wrap_ttl_seconds: config.auth.wrap_ttl_seconds,
+        launch: config.launch.settings(),
     };
     let plane = Arc::new(ControlPlane::new(store, custody.clone(), clock, entropy, settings, platform_id));
     bootstrap::ensure_token_key(&plane).await?;
+    node_identity::ensure_task_key(&plane).await?;
     Ok(Opened { plane, custody })
 }
 
@@ -126,13 +129,13 @@ pub struct Running {
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     let running = start_api(config, opened).await?;
     start_loops(&running.plane, &running.metrics, &running.tasks);
+    start_presence(&running);
     Ok(running)
 }
 
 /// The API alone; tests turn the loops by hand.
 pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
-    // THE GATE OF NODES is plugged in here: what knows nodes and their tokens takes the place of `NoNodes`.
-    let gate = Arc::new(NoNodes);
+    let gate = Arc::new(PlatformGate { plane: opened.plane.clone() });
     start_api_with_gate(config, opened, gate).await
 }
 
@@ -151,7 +154,10 @@ pub async fn start_api_with_gate(
     let plane = opened.plane;
     let state = http::state(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
     let links = Arc::new(Links::new(plane.clock.clone()));
-    let agents = agents::start(config, state.clone(), gate, links, metrics.clone(), &tasks).await?;
+    nodes::forget_presence(&plane).await?;
+    let agents = agents::start(config, state.clone(), gate, links.clone(), metrics.clone(), &tasks).await?;
+    let AgentTrust { ca_pem, pin } = agents.trust.clone();
+    plane.plug_links(links, AgentDoor { url: agents.public_url.clone(), ca_pem, pin });
     let app = http::app(state);
     let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
     tasks.spawn(listener.serve(app, tasks.clone()));
@@ -164,14 +170,22 @@ fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks)
     let (p, o, stop) = (plane.clone(), owner.clone(), tasks.clone());
     tasks.spawn(async move {
         stop.stopped().await;
-        if let Err(error) = sequencer::release(&p, &o).await {
-            tracing::warn!("the sequencer's lease could not be given back: {error}");
+        for released in [sequencer::release(&p, &o).await, dispatch::release(&p, &o).await] {
+            if let Err(error) = released {
+                tracing::warn!("a lease could not be given back: {error}");
+            }
         }
     });
     let (p, o) = (plane.clone(), owner.clone());
     run_loop("sequencer", Duration::from_secs(1), true, plane, metrics, tasks, move || {
         let (plane, owner) = (p.clone(), o.clone());
         async move { sequencer::tick(&plane, &owner).await }
+    });
+    start_dispatch(plane, &owner, metrics, tasks);
+    let p = plane.clone();
+    run_loop("upkeep", Duration::from_secs(1), false, plane, metrics, tasks, move || {
+        let plane = p.clone();
+        async move { upkeep::tick(&plane).await }
     });
     let (p, o) = (plane.clone(), owner);
     run_loop("erasure", Duration::from_secs(1), false, plane, metrics, tasks, move || {
@@ -192,6 +206,45 @@ fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks)
             }
         });
     }
+}
+
+/// The dispatcher has a wake-up of its own, so that an order goes out at once.
+fn start_dispatch(plane: &Arc<ControlPlane>, owner: &str, metrics: &Arc<Metrics>, tasks: &Tasks) {
+    let (plane, owner, metrics, stop) = (plane.clone(), owner.to_owned(), metrics.clone(), tasks.clone());
+    tasks.spawn(async move {
+        let labels = LoopLabels { name: "dispatch" };
+        let mut dispatcher = dispatch::Dispatcher::default();
+        while !stop.is_stopping() {
+            metrics.loop_turns.get_or_create(&labels).inc();
+            match dispatcher.tick(&plane, &owner).await {
+                Ok(status) => {
+                    metrics.loop_changes.get_or_create(&labels).inc_by(status.changed as u64);
+                    metrics.loop_errors.get_or_create(&labels).inc_by(status.errors as u64);
+                    if status.changed > 0 {
+                        continue;
+                    }
+                }
+                Err(error) => {
+                    metrics.loop_errors.get_or_create(&labels).inc();
+                    tracing::warn!(worker = "dispatch", "a turn of dispatch failed and is tried again: {error}");
+                }
+            }
+            tokio::select! { () = plane.store.wait_orders(Duration::from_secs(1)) => {}, () = stop.stopped() => {} }
+        }
+    });
+}
+
+/// Writes in batches when nodes were last heard of; the link itself says whether they are there.
+fn start_presence(running: &Running) {
+    let (plane, links, stop) = (running.plane.clone(), running.agents.links.clone(), running.tasks.clone());
+    running.tasks.spawn(async move {
+        loop {
+            tokio::select! { () = tokio::time::sleep(Duration::from_secs(30)) => {}, () = stop.stopped() => return }
+            if let Err(error) = nodes::note_seen(&plane, &links.connected()).await {
+                tracing::warn!("when nodes were last heard of could not be written: {error}");
+            }
+        }
+    });
 }
 
 /// Turns a loop every `period`, or as soon as something is committed, until the server stops.

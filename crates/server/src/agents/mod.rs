@@ -3,6 +3,7 @@
 
 mod calls;
 mod door;
+mod gate;
 mod links;
 
 use std::future::Future;
@@ -21,6 +22,7 @@ use crate::tasks::Tasks;
 use crate::tls;
 
 pub use door::{CONTROL_PATH, DATA_PATH};
+pub use gate::PlatformGate;
 pub use links::{Links, Presence};
 
 pub type GateCall<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

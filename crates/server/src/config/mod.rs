@@ -7,6 +7,8 @@ mod reference;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use gpuaas_control_plane::{LaunchSettings, RegistrySource};
+use gpuaas_domain::allocation::BoundaryMode;
 use gpuaas_domain::{Error, FieldError, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,6 +25,7 @@ pub struct Config {
     pub http: Http,
     pub tls: Tls,
     pub agents: Agents,
+    pub launch: Launch,
     pub database: Database,
     pub auth: Auth,
     pub limits: Limits,
@@ -86,6 +89,78 @@ pub struct Agents {
     pub certificate_file: PathBuf,
     /// PEM file with the private key for it.
     pub key_file: PathBuf,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Launch {
+    /// Where images may come from: `HOST=URL` or `HOST/REPOSITORY=URL`, several with spaces between. HOST stands in
+    /// image references, URL is how nodes reach it.
+    pub registries: String,
+    /// Whether a node may serve two tenants: `dedicated_node` (never) or `dedicated_device` (each on its own GPUs).
+    pub tenant_boundary: BoundaryMode,
+    /// Seconds a launch may wait for its node.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub dispatch_deadline_seconds: i64,
+    /// Seconds a release waits for what runs before it is ended without the node's word.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub release_deadline_seconds: i64,
+    /// Seconds that nodes accept orders signed with a retired key.
+    #[schemars(range(min = 60, max = 86_400))]
+    pub task_key_overlap_seconds: i64,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        let launch = LaunchSettings::default();
+        Self {
+            registries: String::new(),
+            tenant_boundary: launch.boundary,
+            dispatch_deadline_seconds: launch.dispatch_deadline_seconds,
+            release_deadline_seconds: launch.release_deadline_seconds,
+            task_key_overlap_seconds: launch.task_key_overlap_seconds,
+        }
+    }
+}
+
+impl Launch {
+    /// The registries as parts, or what is wrong with the text.
+    fn parse_registries(&self) -> std::result::Result<Vec<RegistrySource>, String> {
+        let mut all: Vec<RegistrySource> = Vec::new();
+        for entry in self.registries.split_whitespace() {
+            let (name, upstream) = entry.split_once('=').ok_or_else(|| format!("{entry:?} has no ="))?;
+            if parse_origin(upstream).is_none() {
+                return Err(format!("{upstream:?} is not of the form http(s)://host[:port]"));
+            }
+            let (host, repository) =
+                name.split_once('/').map_or((name, None), |(host, rest)| (host, Some(rest)));
+            if host.is_empty() {
+                return Err(format!("{entry:?} names no host"));
+            }
+            let repositories: Vec<String> = repository.into_iter().map(str::to_owned).collect();
+            match all.iter_mut().find(|known| known.host == host && known.upstream == upstream) {
+                Some(known) if !known.repositories.is_empty() && !repositories.is_empty() => {
+                    known.repositories.extend(repositories);
+                }
+                Some(known) => known.repositories.clear(),
+                None => {
+                    all.push(RegistrySource { host: host.into(), upstream: upstream.into(), repositories })
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    pub fn settings(&self) -> LaunchSettings {
+        LaunchSettings {
+            registries: self.parse_registries().unwrap_or_default(),
+            boundary: self.tenant_boundary,
+            dispatch_deadline_seconds: self.dispatch_deadline_seconds,
+            release_deadline_seconds: self.release_deadline_seconds,
+            task_key_overlap_seconds: self.task_key_overlap_seconds,
+            ..LaunchSettings::default()
+        }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -161,6 +236,7 @@ impl Default for Config {
             http: Http::default(),
             tls: Tls::default(),
             agents: Agents::default(),
+            launch: Launch::default(),
             database: Database::default(),
             auth: Auth::default(),
             limits: Limits::default(),
@@ -310,6 +386,13 @@ impl Config {
             ));
         }
         self.agents.validate(&mut wrong);
+        if let Err(why) = self.launch.parse_registries() {
+            wrong.push(FieldError::new(
+                "/launch/registries",
+                "invalid_value",
+                format!("Write HOST=URL entries: {why}."),
+            ));
+        }
         let url = self.database.url.expose();
         if !url.is_empty()
             && !["sqlite:", "postgres://", "postgresql://"].iter().any(|start| url.starts_with(start))

@@ -129,7 +129,8 @@ fn view(known: &Known) -> Whoami {
     let credential = match known.credential {
         Credential::Session(_) => CredentialKind::Session,
         Credential::PersonalToken(_) => CredentialKind::PersonalToken,
-        Credential::ServiceAccountToken => CredentialKind::ServiceAccountToken,
+        // No route for nodes asks this.
+        Credential::ServiceAccountToken | Credential::NodeToken => CredentialKind::ServiceAccountToken,
     };
     let grants = known.grants.iter().map(|grant| GrantView {
         role_id: grant.role,

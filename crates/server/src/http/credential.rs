@@ -1,8 +1,8 @@
 //! What a request proves itself with: a bearer token, or the browser's session cookie.
 
 use axum::http::{HeaderMap, header};
-use gpuaas_api::Route;
-use gpuaas_control_plane::operations::authenticate;
+use gpuaas_api::{Access, Route};
+use gpuaas_control_plane::operations::{authenticate, node_identity};
 use gpuaas_control_plane::{Caller, Known};
 use gpuaas_domain::{Error, Kind, Secret};
 
@@ -56,8 +56,13 @@ pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Pres
 }
 
 pub(super) async fn identify(app: &App, route: Route, headers: &HeaderMap) -> ApiResult<Caller> {
+    let for_nodes = route.row().access == Access::Node;
     let known = match presented(app, headers)? {
         None => return Ok(Caller::Anonymous),
+        Some(Presented::Bearer(token)) if for_nodes => {
+            node_identity::bearer(&app.plane, token.expose()).await
+        }
+        Some(Presented::Cookie(_)) if for_nodes => return Ok(Caller::Anonymous),
         Some(Presented::Bearer(token)) => authenticate::bearer(&app.plane, token.expose()).await,
         Some(Presented::Cookie(token)) => {
             app.origins.check_cookie_use(headers)?;

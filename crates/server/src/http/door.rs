@@ -323,7 +323,7 @@ async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Call
     }
     let permission = match row.access {
         Access::Needs(permission, _) => Some(permission),
-        Access::Public | Access::SignedIn | Access::Person => None,
+        Access::Public | Access::SignedIn | Access::Person | Access::Node => None,
     };
     let action = row.audit.or(permission.map(Permission::key)).unwrap_or(route.name());
     let facts = RouteFacts { name: route.name(), permission, action };
@@ -351,7 +351,7 @@ async fn permit(call: &mut Call) -> ApiResult<()> {
         Access::Person => {
             call.context.person().await?;
         }
-        Access::Public | Access::SignedIn => {}
+        Access::Public | Access::SignedIn | Access::Node => {}
     }
     Ok(())
 }

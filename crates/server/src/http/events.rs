@@ -72,40 +72,78 @@ fn too_many_streams() -> Error {
     Error::new(Kind::Unavailable, "too_many_streams", "Too many event streams are open; try again later.")
 }
 
-/// Reads on from a position for as long as its caller may.
-struct Follower {
+/// A stream's place: one of the server's, one of its caller's, and the means to ask again whether the caller may.
+pub(super) struct StreamPlace {
     call: Call,
-    scope: TenantScope,
-    after: i64,
-    ready: VecDeque<Event>,
-    sequenced: watch::Receiver<u64>,
     credential: Option<Presented>,
-    checked: tokio::time::Instant,
     _slot: OwnedSemaphorePermit,
     _seat: Seat,
 }
 
-impl Follower {
-    async fn open(call: Call, headers: &HeaderMap, after: Option<i64>) -> ApiResult<Self> {
+impl StreamPlace {
+    pub(super) fn take(call: &Call, headers: &HeaderMap) -> ApiResult<Self> {
         let slot = call.app.streams.clone().try_acquire_owned().map_err(|_| too_many_streams())?;
         let seat = call.app.seats.take(&call.known()?.actor.id())?;
-        // Before the first look, so that nothing numbered meanwhile is waited for in vain.
-        let sequenced = call.plane.store.watch_sequenced();
-        let (scope, after) = observe::start_following(&call, call.target()?, after).await?;
         let credential = presented(&call.app, headers)?;
         call.app.metrics.open_streams.inc();
+        Ok(Self { call: call.clone(), credential, _slot: slot, _seat: seat })
+    }
+
+    pub(super) fn tasks(&self) -> crate::tasks::Tasks {
+        self.call.app.tasks.clone()
+    }
+
+    /// Asks who is calling and what they may do, from the beginning.
+    pub(super) async fn recheck(&self) -> ApiResult<()> {
+        let plane = &self.call.plane;
+        let known = match &self.credential {
+            Some(Presented::Bearer(token)) => authenticate::bearer(plane, token.expose()).await?,
+            Some(Presented::Cookie(token)) => authenticate::session_cookie(plane, token.expose()).await?,
+            None => {
+                return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into());
+            }
+        };
+        let context = OpContext {
+            caller: Caller::Known(Box::new(known)),
+            granted: None,
+            denial: Arc::default(),
+            ..self.call.context.clone()
+        };
+        if let Some(permission) = context.route.permission {
+            context.permit_at(permission, self.call.target()?).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn still_allowed(&self) -> bool {
+        !self.call.app.tasks.is_stopping() && self.recheck().await.is_ok()
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        self.call.app.metrics.open_streams.dec();
+    }
+}
+
+/// Reads on from a position for as long as its caller may.
+struct Follower {
+    place: StreamPlace,
+    scope: TenantScope,
+    after: i64,
+    ready: VecDeque<Event>,
+    sequenced: watch::Receiver<u64>,
+    checked: tokio::time::Instant,
+}
+
+impl Follower {
+    async fn open(call: &Call, headers: &HeaderMap, after: Option<i64>) -> ApiResult<Self> {
+        let place = StreamPlace::take(call, headers)?;
+        // Before the first look, so that nothing numbered meanwhile is waited for in vain.
+        let sequenced = call.plane.store.watch_sequenced();
+        let (scope, after) = observe::start_following(call, call.target()?, after).await?;
         let checked = tokio::time::Instant::now();
-        Ok(Self {
-            call,
-            scope,
-            after,
-            ready: VecDeque::new(),
-            sequenced,
-            credential,
-            checked,
-            _slot: slot,
-            _seat: seat,
-        })
+        Ok(Self { place, scope, after, ready: VecDeque::new(), sequenced, checked })
     }
 
     /// The next event, or `None` when the stream is over.
@@ -114,11 +152,11 @@ impl Follower {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            if self.call.app.tasks.is_stopping() {
+            if self.place.call.app.tasks.is_stopping() {
                 return None;
             }
             if self.checked.elapsed() >= RECHECK {
-                if self.recheck().await.is_err() {
+                if self.place.recheck().await.is_err() {
                     return None;
                 }
                 self.checked = tokio::time::Instant::now();
@@ -126,7 +164,7 @@ impl Follower {
             self.sequenced.mark_unchanged();
             match self.fetch().await {
                 Ok(0) => {
-                    let tasks = self.call.app.tasks.clone();
+                    let tasks = self.place.call.app.tasks.clone();
                     tokio::select! {
                         _ = self.sequenced.changed() => {}
                         () = tokio::time::sleep(Duration::from_secs(1)) => {}
@@ -143,40 +181,15 @@ impl Follower {
     }
 
     async fn fetch(&mut self) -> Result<usize> {
-        let rows = self.call.plane.store.read().await?.list_events(self.scope, self.after, PAGE).await?;
+        let rows =
+            self.place.call.plane.store.read().await?.list_events(self.scope, self.after, PAGE).await?;
         let count = rows.len();
         for (sequence, row) in rows {
             self.after = sequence;
-            let event = event(&self.call, sequence, row);
+            let event = event(&self.place.call, sequence, row);
             self.ready.push_back(event);
         }
         Ok(count)
-    }
-
-    /// Asks who is calling and what they may do, from the beginning.
-    async fn recheck(&self) -> ApiResult<()> {
-        let plane = &self.call.plane;
-        let known = match &self.credential {
-            Some(Presented::Bearer(token)) => authenticate::bearer(plane, token.expose()).await?,
-            Some(Presented::Cookie(token)) => authenticate::session_cookie(plane, token.expose()).await?,
-            None => {
-                return Err(Error::unauthenticated("unauthenticated", "The stream has no credential.").into());
-            }
-        };
-        let context = OpContext {
-            caller: Caller::Known(Box::new(known)),
-            granted: None,
-            denial: Arc::default(),
-            ..self.call.context.clone()
-        };
-        observe::start_following(&context, self.call.target()?, Some(self.after)).await?;
-        Ok(())
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.call.app.metrics.open_streams.dec();
     }
 }
 
@@ -221,7 +234,7 @@ pub(super) async fn stream(
             )?,
         ),
     };
-    let follower = Follower::open(call, &headers, resumed.or(query.after)).await?;
+    let follower = Follower::open(&call, &headers, resumed.or(query.after)).await?;
     let events = stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;
         let data = serde_json::to_string(&event).unwrap_or_default();
@@ -233,7 +246,7 @@ pub(super) async fn stream(
 }
 
 /// The handshake and nothing else; a plain request is told what is missing.
-pub(super) struct Upgrade(WebSocketUpgrade);
+pub(super) struct Upgrade(pub(super) WebSocketUpgrade);
 
 impl FromRequestParts<AppState> for Upgrade {
     type Rejection = ApiError;
@@ -256,13 +269,11 @@ pub(super) async fn socket(
     if let Some(Presented::Cookie(_)) = presented(&call.app, &headers)? {
         call.app.origins.check_socket(&headers)?;
     }
-    let follower = Follower::open(call, &headers, query.after).await?;
-    let tasks = follower.call.app.tasks.clone();
+    let follower = Follower::open(&call, &headers, query.after).await?;
     let upgrade = upgrade
         .max_frame_size(4096)
         .max_message_size(4096)
         .on_upgrade(move |socket| async move { pump(socket, follower).await });
-    drop(tasks);
     Ok(Plain(upgrade))
 }
 

@@ -13,6 +13,7 @@ use gpuaas_api::envelope::PageQuery;
 use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_control_plane::{OpContext, Prepared, Target};
 use gpuaas_domain::ids::{ProjectId, TenantId};
+use gpuaas_domain::manifest::Format;
 use gpuaas_domain::page::PageRequest;
 use gpuaas_domain::{Error, FieldError, Kind};
 use schemars::JsonSchema;
@@ -69,9 +70,11 @@ impl Call {
         Ok(match self.route.row().access {
             Access::Needs(_, ScopeKind::Tenant) => Target::Tenant(self.id::<TenantId>("tenant_id")?),
             Access::Needs(_, ScopeKind::Project) => Target::Project(self.id::<ProjectId>("project_id")?),
-            Access::Needs(_, ScopeKind::Platform) | Access::Public | Access::SignedIn | Access::Person => {
-                Target::Platform
-            }
+            Access::Needs(_, ScopeKind::Platform)
+            | Access::Public
+            | Access::SignedIn
+            | Access::Person
+            | Access::Node => Target::Platform,
         })
     }
 
@@ -112,6 +115,44 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
         check_media_type(&request)?;
         let bytes = Bytes::from_request(request, state).await.map_err(|_| App::too_large())?;
         Ok(Self(parse_json(&bytes)?))
+    }
+}
+
+/// A manifest as it was written, JSON or YAML, with its faults still in it.
+pub(crate) struct Document {
+    pub(crate) bytes: Bytes,
+    pub(crate) format: Format,
+}
+
+impl FromRequest<AppState> for Document {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> ApiResult<Self> {
+        let given = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let format = match given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "application/json" => Format::Json,
+            "application/yaml" | "application/x-yaml" | "text/yaml" => Format::Yaml,
+            _ => {
+                return Err(Error::new(
+                    Kind::UnsupportedMedia,
+                    "unsupported_media_type",
+                    "Send the manifest as application/json or application/yaml.",
+                )
+                .into());
+            }
+        };
+        let bytes = Bytes::from_request(request, state).await.map_err(|_| App::too_large())?;
+        Ok(Self { bytes, format })
+    }
+}
+
+impl OperationInput for Document {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<serde_json::Map<String, serde_json::Value>>::operation_input(context, operation);
     }
 }
 

@@ -1,16 +1,21 @@
 //! The router is built from the table of routes: one exhaustive match from route to handler, the same door in
 //! front of each.
 
+mod allocations;
 mod assets;
 mod auth;
 mod bindings;
+mod catalog;
 mod credential;
 mod door;
 mod events;
 mod extract;
 mod idempotency;
+mod instances;
+mod launch_fields;
 mod limits;
 mod meta;
+mod nodes;
 mod observe;
 mod origin;
 mod problem;
@@ -20,6 +25,7 @@ mod reply;
 mod roles;
 mod service_accounts;
 mod story;
+mod streams;
 mod tenants;
 mod users;
 
@@ -104,6 +110,60 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::ServiceAccountDelete => delete(service_accounts::delete),
         R::TenantLimitList | R::ProjectLimitList => get(limits::list),
         R::TenantLimitSet | R::ProjectLimitSet => put(limits::set),
+        R::JoinTokenCreate => post(nodes::create_join_token),
+        R::NodeJoin => post(nodes::join),
+        R::NodeList => get(nodes::list),
+        R::NodeGet => get(nodes::get),
+        R::NodeCordon => post(nodes::cordon),
+        R::NodeUncordon => post(nodes::uncordon),
+        R::NodeDrain => post(nodes::drain),
+        R::NodeRevoke => post(nodes::revoke),
+        R::NodeForget => delete(nodes::forget),
+        R::TaskKeyRotate => post(nodes::rotate_task_key),
+        R::NodeTokenExchange => post(nodes::exchange),
+        R::NodeTrust => get(nodes::trust),
+        R::NodeInventoryPut => put(nodes::put_inventory),
+        R::NodeReportPost => post(nodes::report),
+        R::SkuList => get(allocations::list_skus),
+        R::SkuCreate => post(allocations::create_sku),
+        R::SkuGet => get(allocations::get_sku),
+        R::SkuUpdate => patch(allocations::update_sku),
+        R::SkuPriceAdd => post(allocations::add_price),
+        R::AllocationListAll => get(allocations::list_all),
+        R::AllocationList => get(allocations::list),
+        R::AllocationRequest => post(allocations::request),
+        R::AllocationGet => get(allocations::get),
+        R::AllocationGrant => post(allocations::grant),
+        R::AllocationDeny => post(allocations::deny),
+        R::AllocationRelease => post(allocations::release),
+        R::ManifestSchema => get(catalog::schema),
+        R::ManifestRegister | R::ManifestRegisterAlias => post(catalog::register),
+        R::AppPublish => post(catalog::publish),
+        R::AppDeprecate => post(catalog::deprecate),
+        R::AppMove => post(catalog::move_to),
+        R::CatalogList => get(catalog::list),
+        R::CatalogVersionList => get(catalog::list_versions),
+        R::CatalogVersionGet => get(catalog::get_version),
+        R::ProjectCatalog => get(catalog::for_project),
+        R::TenantEntitlementList => get(catalog::tenant_entitlements),
+        R::TenantEntitlementSet => put(catalog::set_tenant_entitlement),
+        R::EntitlementList => get(catalog::project_entitlements),
+        R::EntitlementSet => put(catalog::set_project_entitlement),
+        R::InstancePlan => post(instances::plan),
+        R::InstanceCreate => post(instances::create),
+        R::InstanceCreateAlias => post(instances::create_by_allocation),
+        R::InstanceStopAlias => post(instances::stop_by_id),
+        R::InstanceList => get(instances::list),
+        R::InstanceGet => get(instances::get),
+        R::InstanceStop => post(instances::stop),
+        R::InstanceStart => post(instances::start),
+        R::InstanceDecommission => post(instances::decommission),
+        R::InstanceForceDecommission => post(instances::force_decommission),
+        R::InstanceEvents => get(instances::timeline),
+        R::InstanceReceipt => get(instances::receipt),
+        R::InstanceStats => get(instances::stats),
+        R::InstanceLogs => get(streams::logs),
+        R::InstanceForward => get(streams::forward),
         R::PlatformAuditList | R::TenantAuditList | R::ProjectAuditList => get(observe::audit),
         R::AuditVerify => get(observe::verify),
         R::PlatformEventList | R::TenantEventList | R::ProjectEventList => get(observe::events),

@@ -33,6 +33,8 @@ pub(crate) trait Entity: Serialize + JsonSchema {
 
 pub(crate) struct Found<T>(pub(crate) T);
 pub(crate) struct Created<T>(pub(crate) T);
+/// It is on its way: look at its status, or follow its events.
+pub(crate) struct Accepted<T>(pub(crate) T);
 pub(crate) struct NoContent;
 
 fn redacted(body: &impl Serialize) -> String {
@@ -130,6 +132,7 @@ macro_rules! json_reply {
 
 json_reply!(Found, 200, "Here it is.");
 json_reply!(Created, 201, "It was created.");
+json_reply!(Accepted, 202, "It is on its way.");
 
 impl Reply for NoContent {
     type Body = ();
@@ -197,26 +200,35 @@ macro_rules! entities {
 
 entities! {
     versioned: gpuaas_api::identity::Tenant, gpuaas_api::identity::Project, gpuaas_api::identity::User,
-        gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount;
+        gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount, gpuaas_api::nodes::Node,
+        gpuaas_api::allocations::Allocation, gpuaas_api::catalog::AppVersion, gpuaas_api::instances::Instance;
     plain: gpuaas_api::identity::Binding, gpuaas_api::identity::LimitView, gpuaas_api::auth::Whoami,
         gpuaas_api::auth::CreatedPersonalToken, gpuaas_api::auth::AccessToken, gpuaas_api::auth::Unwrapped,
         gpuaas_api::observe::VerifyReport, gpuaas_api::observe::Version, gpuaas_api::observe::Health,
+        gpuaas_api::nodes::CreatedJoinToken, gpuaas_api::agent::Joined, gpuaas_api::agent::NodeToken,
+        gpuaas_agent_protocol::task::Trust, gpuaas_api::catalog::App, gpuaas_api::catalog::Entitlement,
+        gpuaas_api::catalog::Entitlements, gpuaas_api::catalog::ProjectCatalog, gpuaas_api::instances::PlanView,
+        gpuaas_api::instances::StoredReceipt, gpuaas_api::instances::InstanceStats,
 }
 
-impl Entity for gpuaas_api::identity::CreatedUser {
-    fn version(&self) -> Option<i64> {
-        Some(self.user.version)
-    }
+/// A view that carries its object's version one level down.
+macro_rules! versioned_by {
+    ($($view:ty => $inner:ident),* $(,)?) => {
+        $(impl Entity for $view {
+            fn version(&self) -> Option<i64> {
+                Some(self.$inner.version)
+            }
+        })*
+    };
 }
 
-impl Entity for gpuaas_api::service_accounts::ServiceAccountDetail {
-    fn version(&self) -> Option<i64> {
-        Some(self.account.version)
-    }
-}
-
-impl Entity for gpuaas_api::service_accounts::ServiceAccountWithKey {
-    fn version(&self) -> Option<i64> {
-        Some(self.account.version)
-    }
+versioned_by! {
+    gpuaas_api::identity::CreatedUser => user,
+    gpuaas_api::service_accounts::ServiceAccountDetail => account,
+    gpuaas_api::service_accounts::ServiceAccountWithKey => account,
+    gpuaas_api::nodes::NodeDetail => node,
+    gpuaas_api::allocations::SkuView => sku,
+    gpuaas_api::allocations::AllocationDetail => allocation,
+    gpuaas_api::catalog::AppVersionDetail => version,
+    gpuaas_api::instances::InstanceDetail => instance,
 }

@@ -1,0 +1,169 @@
+//! Apps, versions and entitlements over HTTP.
+
+use axum::http::{HeaderValue, header};
+use axum::response::IntoResponse as _;
+use gpuaas_api::catalog::{
+    App, AppVersion, AppVersionDetail, Entitlement, Entitlements, LaunchableApp, MoveVersion, ProjectCatalog,
+    Terms,
+};
+use gpuaas_api::envelope::{List, PageQuery};
+use gpuaas_api::identity::Because;
+use gpuaas_control_plane::operations::catalog::{self, Step};
+use gpuaas_control_plane::operations::entitlements;
+use gpuaas_domain::manifest;
+use gpuaas_domain::manifest::ladder::VersionState;
+use gpuaas_store::catalog::{StoredApp, StoredVersion};
+use serde_json::Value;
+
+use super::extract::{Body, Call, Document, MaybeBody, Query, page_request};
+use super::meta::Plain;
+use super::problem::ApiResult;
+use super::reply::{self, Created, Found};
+use super::tenants::reason;
+
+fn app_view(app: StoredApp) -> App {
+    App {
+        slug: app.slug,
+        display_name: app.display_name,
+        created_at: app.created_at,
+        updated_at: app.updated_at,
+    }
+}
+
+/// What the document says about itself goes into the view; a member that is not text is not shown.
+fn version_view(version: &StoredVersion) -> AppVersion {
+    let text = |name: &str| version.manifest.get(name).and_then(Value::as_str).map(str::to_owned);
+    AppVersion {
+        id: version.id,
+        slug: version.app_slug.clone(),
+        app_version: version.app_version.clone(),
+        display_name: text("display_name").unwrap_or_default(),
+        status: VersionState::parse(&version.status).unwrap_or(VersionState::Draft),
+        artifact_kind: text("artifact_kind").unwrap_or_default(),
+        artifact_ref: text("artifact_ref").unwrap_or_default(),
+        publisher: text("publisher"),
+        support_level: text("support_level"),
+        notes: text("notes"),
+        manifest_digest: version.manifest_digest.clone(),
+        version: version.version,
+        created_at: version.created_at,
+        updated_at: version.updated_at,
+    }
+}
+
+fn detail_view(version: StoredVersion) -> AppVersionDetail {
+    AppVersionDetail { version: version_view(&version), manifest: version.manifest }
+}
+
+pub(super) async fn schema() -> Plain {
+    let text = manifest::json_schema().to_string();
+    let kind = HeaderValue::from_static("application/schema+json");
+    Plain(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+pub(super) async fn register(call: Call, document: Document) -> ApiResult<Created<AppVersionDetail>> {
+    let prepared = catalog::register(&call, &document.bytes, document.format).await?;
+    call.commit(prepared.map(detail_view)).await
+}
+
+fn named(call: &Call) -> (String, String) {
+    let part = |name: &str| call.segment(name).unwrap_or_default().to_owned();
+    (part("app_slug"), part("app_version"))
+}
+
+async fn move_version(call: &Call, step: Step, why: Option<String>) -> ApiResult<Found<AppVersion>> {
+    let (slug, version) = named(call);
+    let prepared = catalog::move_version(call, &slug, &version, step, why).await?;
+    call.commit(prepared.map(|version| version_view(&version))).await
+}
+
+pub(super) async fn publish(
+    call: Call,
+    MaybeBody(because): MaybeBody<Because>,
+) -> ApiResult<Found<AppVersion>> {
+    move_version(&call, Step::Publish, reason(&because)?).await
+}
+
+pub(super) async fn deprecate(
+    call: Call,
+    MaybeBody(because): MaybeBody<Because>,
+) -> ApiResult<Found<AppVersion>> {
+    move_version(&call, Step::Deprecate, reason(&because)?).await
+}
+
+pub(super) async fn move_to(call: Call, Body(wish): Body<MoveVersion>) -> ApiResult<Found<AppVersion>> {
+    let because = Because { reason: wish.reason };
+    move_version(&call, Step::To(wish.to), reason(&because)?).await
+}
+
+pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<App>>> {
+    let list = call.list_name("");
+    let page = catalog::list(&call, &page_request(&query, &list)?).await?;
+    Ok(Found(reply::list(page.map(app_view), &list)))
+}
+
+pub(super) async fn list_versions(
+    call: Call,
+    Query(query): Query<PageQuery>,
+) -> ApiResult<Found<List<AppVersion>>> {
+    let list = call.list_name("");
+    let (slug, _) = named(&call);
+    let page = catalog::list_versions(&call, &slug, &page_request(&query, &list)?).await?;
+    Ok(Found(reply::list(page.map(|version| version_view(&version)), &list)))
+}
+
+pub(super) async fn get_version(call: Call) -> ApiResult<Found<AppVersionDetail>> {
+    let (slug, version) = named(&call);
+    Ok(Found(detail_view(catalog::get_version(&call, &slug, &version).await?)))
+}
+
+pub(super) async fn for_project(call: Call) -> ApiResult<Found<ProjectCatalog>> {
+    let found = catalog::for_project(&call, call.id("project_id")?).await?;
+    let items = found
+        .into_iter()
+        .map(|(app, versions)| LaunchableApp {
+            app: app_view(app),
+            versions: versions.iter().map(version_view).collect(),
+        })
+        .collect();
+    Ok(Found(ProjectCatalog { items }))
+}
+
+fn said(said: entitlements::Said) -> Entitlement {
+    let entitlements::Said { app_slug, layers } = said;
+    Entitlement {
+        app_slug,
+        enabled: layers.enabled(),
+        tenant: layers.tenant,
+        allowed: layers.allowed,
+        narrowed: layers.narrowed,
+    }
+}
+
+pub(super) async fn tenant_entitlements(call: Call) -> ApiResult<Found<Entitlements>> {
+    let found = entitlements::list_for_tenant(&call, call.id("tenant_id")?).await?;
+    Ok(Found(Entitlements { items: found.into_iter().map(said).collect() }))
+}
+
+pub(super) async fn project_entitlements(call: Call) -> ApiResult<Found<Entitlements>> {
+    let found = entitlements::list_for_project(&call, call.id("project_id")?).await?;
+    Ok(Found(Entitlements { items: found.into_iter().map(said).collect() }))
+}
+
+pub(super) async fn set_tenant_entitlement(
+    call: Call,
+    Body(terms): Body<Terms>,
+) -> ApiResult<Found<Entitlement>> {
+    let (slug, _) = named(&call);
+    call.commit(entitlements::set_for_tenant(&call, call.id("tenant_id")?, &slug, terms).await?.map(said))
+        .await
+}
+
+pub(super) async fn set_project_entitlement(
+    call: Call,
+    Body(terms): Body<Terms>,
+) -> ApiResult<Found<Entitlement>> {
+    let (slug, _) = named(&call);
+    call.commit(entitlements::set_for_project(&call, call.id("project_id")?, &slug, terms).await?.map(said))
+        .await
+}

@@ -1,0 +1,117 @@
+//! Logs and private tunnels of an instance: bytes that flow for as long as their caller may have them.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ws::{Message, WebSocket};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::IntoResponse as _;
+use futures_util::stream::{self, StreamExt as _};
+use gpuaas_agent_protocol::link::LogQuery;
+use gpuaas_api::instances::{ForwardQuery, LogsQuery};
+use gpuaas_control_plane::ByteStream;
+use gpuaas_control_plane::operations::instances;
+use gpuaas_domain::Timestamp;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::credential::{Presented, presented};
+use super::events::{StreamPlace, Upgrade};
+use super::extract::{Call, Query};
+use super::meta::Plain;
+use super::problem::ApiResult;
+
+/// How long bytes flow before it is asked again whether they may.
+const RECHECK: Duration = Duration::from_secs(4);
+const PIECE: usize = 64 * 1024;
+
+pub(super) async fn logs(call: Call, headers: HeaderMap, Query(query): Query<LogsQuery>) -> ApiResult<Plain> {
+    let (project, id) = (call.id("project_id")?, call.id("app_instance_id")?);
+    let place = StreamPlace::take(&call, &headers)?;
+    let wanted = LogQuery {
+        component: query.component,
+        tail: query.tail,
+        since: query.since.map(Timestamp::unix_micros),
+        follow: query.follow.unwrap_or(false),
+    };
+    let bytes = instances::logs(&call, project, id, wanted).await?;
+    let flow = stream::unfold((bytes, place), |(mut bytes, place)| async move {
+        loop {
+            tokio::select! {
+                piece = bytes.next() => {
+                    let piece = piece?.map_err(|error| std::io::Error::other(error.to_string()));
+                    return Some((piece, (bytes, place)));
+                }
+                () = tokio::time::sleep(RECHECK) => {
+                    if !place.still_allowed().await {
+                        return None;
+                    }
+                }
+            }
+        }
+    });
+    let kind = HeaderValue::from_static("application/x-ndjson");
+    Ok(Plain(([(header::CONTENT_TYPE, kind)], Body::from_stream(flow)).into_response()))
+}
+
+/// One connection to a declared port: what comes in binary messages goes out as bytes, and back.
+pub(super) async fn forward(
+    call: Call,
+    headers: HeaderMap,
+    Query(query): Query<ForwardQuery>,
+    Upgrade(upgrade): Upgrade,
+) -> ApiResult<Plain> {
+    if let Some(Presented::Cookie(_)) = presented(&call.app, &headers)? {
+        call.app.origins.check_socket(&headers)?;
+    }
+    let (project, id) = (call.id("project_id")?, call.id("app_instance_id")?);
+    let place = StreamPlace::take(&call, &headers)?;
+    let stream = instances::forward(&call, project, id, query.component.as_deref(), query.port).await?;
+    let upgrade = upgrade
+        .max_frame_size(1 << 20)
+        .max_message_size(1 << 20)
+        .on_upgrade(move |socket| async move { splice(socket, stream, place).await });
+    Ok(Plain(upgrade))
+}
+
+async fn splice(mut socket: WebSocket, stream: Box<dyn ByteStream>, place: StreamPlace) {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let mut buffer = vec![0; PIECE];
+    let mut check = tokio::time::interval(RECHECK);
+    check.tick().await;
+    let tasks = place.tasks();
+    loop {
+        tokio::select! {
+            read = reader.read(&mut buffer) => match read {
+                Ok(0) | Err(_) => break,
+                Ok(count) => {
+                    let piece = buffer[..count].to_vec();
+                    if socket.send(Message::Binary(piece.into())).await.is_err() {
+                        return;
+                    }
+                }
+            },
+            received = socket.recv() => match received {
+                Some(Ok(Message::Binary(bytes))) if bytes.is_empty() => {
+                    // The near end has said all it has to say.
+                    if writer.shutdown().await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Binary(bytes))) => {
+                    if writer.write_all(&bytes).await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Text(_) | Message::Close(_)) | Err(_)) | None => break,
+            },
+            _ = check.tick() => {
+                if !place.still_allowed().await {
+                    break;
+                }
+            }
+            () = tasks.stopped() => break,
+        }
+    }
+    let _ = socket.send(Message::Close(None)).await;
+}
