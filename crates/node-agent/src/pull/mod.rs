@@ -40,6 +40,8 @@ pub struct PullSettings {
     /// A whole image may take this long.
     pub total_timeout: Duration,
     pub connect_timeout: Duration,
+    /// Before the first repetition of a request; four times longer before each next.
+    pub retry_pause: Duration,
     /// Trusted besides the machine's own roots: the platform's CA.
     pub extra_ca_pem: Option<String>,
 }

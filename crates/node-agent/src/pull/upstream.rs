@@ -25,6 +25,7 @@ pub(super) struct Upstream {
     plain: reqwest::Client,
     tls: reqwest::Client,
     stall: Duration,
+    retry_pause: Duration,
 }
 
 /// One repository on one registry, until a moment.
@@ -86,7 +87,7 @@ impl Upstream {
                 builder().tls_certs_only(roots).build().map_err(unusable)?
             }
         };
-        Ok(Self { plain, tls, stall: settings.stall_timeout })
+        Ok(Self { plain, tls, stall: settings.stall_timeout, retry_pause: settings.retry_pause })
     }
 
     /// A whole manifest whose bytes are what the digest promises, and its content type.
@@ -154,19 +155,19 @@ impl Upstream {
         from: Option<u64>,
         blob: bool,
     ) -> Result<Response, Failure> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
+        let mut pause = self.retry_pause;
+        for tries in 1..=TRIES {
             let refused = match self.ask_once(source, url.clone(), from, blob).await {
                 Ok(response) => return Ok(response),
                 Err(refused) => refused,
             };
-            let pause = Duration::from_millis(100 << (2 * tries));
             if !refused.passing || tries == TRIES || Instant::now() + pause >= source.deadline {
                 return Err(refused.failure);
             }
             tokio::time::sleep(pause).await;
+            pause *= 4;
         }
+        Err(failed("the registry was asked too often"))
     }
 
     async fn ask_once(
