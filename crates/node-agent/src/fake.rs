@@ -12,14 +12,15 @@ use gpuaas_agent_protocol::task::{Refusal, SignedTask, Trust};
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use crate::seams::{Answer, ByteStream, LogBytes, NoAnswer, Workloads};
+use crate::seams::{Answer, ByteStream, ChangeFeed, LogBytes, NoAnswer, Workloads};
 
 pub(crate) struct Fake {
     pub(crate) instances: Mutex<BTreeMap<Uuid, InstanceReport>>,
     pub(crate) heartbeats: AtomicU32,
     pub(crate) trusted: AtomicBool,
     pub(crate) accepted: Mutex<Vec<SignedTask>>,
-    changed: broadcast::Sender<Uuid>,
+    pub(crate) acknowledged: Mutex<Vec<Uuid>>,
+    changed: broadcast::Sender<InstanceReport>,
 }
 
 impl Fake {
@@ -29,7 +30,8 @@ impl Fake {
             heartbeats: AtomicU32::new(0),
             trusted: AtomicBool::new(false),
             accepted: Mutex::default(),
-            changed: broadcast::channel(4).0,
+            acknowledged: Mutex::default(),
+            changed: broadcast::channel(64).0,
         }
     }
 
@@ -54,8 +56,8 @@ impl Fake {
             receipt: None,
             observed_at: 1,
         };
-        self.instances.lock().unwrap().insert(instance, report);
-        let _ = self.changed.send(instance);
+        self.instances.lock().unwrap().insert(instance, report.clone());
+        let _ = self.changed.send(report);
     }
 
     fn known(&self, instance: Uuid) -> Result<(), NoAnswer> {
@@ -65,13 +67,13 @@ impl Fake {
 
 impl Workloads for Fake {
     /// Takes an order once it has been told whom to trust.
-    fn accept(&self, signed: SignedTask) -> Answer<'_, Result<Accepted, Refused>> {
+    fn accept<'a>(&'a self, signed: &'a SignedTask) -> Answer<'a, Result<Accepted, Refused>> {
         Box::pin(async move {
             if !self.trusted.load(Ordering::SeqCst) {
                 return Err(Refused { refusal: Refusal::UnknownKey, message: "unknown".into() });
             }
             let task_id = signed.key_id;
-            self.accepted.lock().unwrap().push(signed);
+            self.accepted.lock().unwrap().push(signed.clone());
             Ok(Accepted { task_id })
         })
     }
@@ -134,11 +136,33 @@ impl Workloads for Fake {
         self.instances.lock().unwrap().get(&instance).cloned()
     }
 
-    fn changes(&self) -> broadcast::Receiver<Uuid> {
-        self.changed.subscribe()
+    fn changes(&self) -> Box<dyn ChangeFeed> {
+        Box::new(Feed(self.changed.subscribe()))
     }
 
-    fn adopt_trust(&self, _: Trust) {
+    fn run_id(&self) -> Uuid {
+        Uuid::from_u128(1)
+    }
+
+    fn acknowledged<'a>(&'a self, report: &'a InstanceReport) -> Answer<'a, ()> {
+        self.acknowledged.lock().unwrap().push(report.instance_id);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn adopt_trust(&self, _: Trust) -> Answer<'_, ()> {
         self.trusted.store(true, Ordering::SeqCst);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        vec!["a warning of the executor".into()]
+    }
+}
+
+struct Feed(broadcast::Receiver<InstanceReport>);
+
+impl ChangeFeed for Feed {
+    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>> {
+        Box::pin(async { self.0.recv().await.ok().map(|report| vec![report]) })
     }
 }

@@ -6,6 +6,7 @@
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -31,11 +32,11 @@ pub struct Identity {
 
 /// The node's own key.
 pub struct NodeKey {
-    pair: Ed25519KeyPair,
+    pair: Arc<Ed25519KeyPair>,
 }
 
 impl NodeKey {
-    pub fn pair(&self) -> &Ed25519KeyPair {
+    pub fn pair(&self) -> &Arc<Ed25519KeyPair> {
         &self.pair
     }
 
@@ -136,7 +137,7 @@ impl StateFolder {
         }
         let bytes = std::fs::read(&path).map_err(|error| self.unusable(&path, &error))?;
         let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|error| self.unusable(&path, &error))?;
-        Ok(Some(NodeKey { pair }))
+        Ok(Some(NodeKey { pair: Arc::new(pair) }))
     }
 
     pub fn get_key(&self) -> Result<NodeKey> {

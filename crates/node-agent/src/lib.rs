@@ -4,9 +4,9 @@
 //! what the journal says, `runtime` is the container engine (Docker, or a simulation that shares everything above it).
 //! The agent touches nothing that does not carry its own labels.
 
-// pub mod agent;
+pub mod agent;
 // pub mod cli;
-// pub mod config;
+pub mod config;
 #[cfg(test)]
 mod fake;
 mod http_door;
@@ -14,13 +14,13 @@ pub mod identity;
 pub mod instance_api;
 pub mod inventory;
 pub mod join;
-// pub mod links;
+pub mod links;
 // mod logging;
 pub mod pinned;
 pub mod platform;
 pub mod pull;
 pub mod seams;
-// pub mod service;
+pub mod service;
 pub mod spawner;
 pub mod wall_clock;
 // pub mod wiring;

@@ -10,6 +10,7 @@ use gpuaas_api::agent::{JoinRequest, Joined, NODE_TOKEN_AUDIENCE, NodeToken, Nod
 use gpuaas_api::envelope::ErrorBody;
 use gpuaas_domain::Secret;
 use gpuaas_domain::machine_token::{Assertion, sign_node_assertion};
+use gpuaas_tunnel::PinMismatch;
 use reqwest::{Method, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::identity::{Identity, NodeKey};
-use crate::pinned::{Pin, PinMismatch, pinned_tls};
+use crate::pinned::{Pin, pinned_tls};
 use crate::wall_clock::{Clock, random_text};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -96,7 +97,7 @@ pub async fn join(server: &Url, pin: &Pin, request: &JoinRequest) -> Result<Join
     let tls = pinned_tls(pin).map_err(|error| CallError::Untrusted(error.to_string()))?;
     let http = builder().tls_backend_preconfigured(tls).build().map_err(|error| unreachable(&error))?;
     let joined: Joined = send(&http, Method::POST, at(server, "/api/v1/nodes/join"), None, Some(request)).await?;
-    if !pin.fits_pem(&joined.ca_pem) {
+    if Pin::of_pem(&joined.ca_pem).as_ref() != Some(pin) {
         return Err(CallError::Untrusted("it hands out a CA other than the pinned one".to_owned()));
     }
     Ok(joined)
@@ -252,7 +253,7 @@ fn unreachable(error: &reqwest::Error) -> CallError {
                 rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other))
                     if other.0.is::<PinMismatch>() =>
                 {
-                    CallError::Untrusted(PinMismatch.to_string())
+                    CallError::Untrusted(other.0.to_string())
                 }
                 rustls::Error::InvalidCertificate(_) => CallError::Untrusted(verdict.to_string()),
                 other => CallError::Unreachable(other.to_string()),

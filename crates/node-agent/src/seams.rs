@@ -13,7 +13,7 @@ use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -94,13 +94,27 @@ impl std::fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
+/// Reports as they change. A new feed starts with everything; of each instance only the latest is told.
+pub trait ChangeFeed: Send {
+    /// Waits for what this feed has not told. `None` after the end. Dropping the wait loses nothing.
+    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>>;
+}
+
 /// What the edges of the agent (links, reports, instance API) need from what runs the workloads.
 pub trait Workloads: Send + Sync {
     /// Judges an order and puts it into the journal.
-    fn accept(&self, signed: SignedTask) -> Answer<'_, Result<Accepted, Refused>>;
+    fn accept<'a>(&'a self, signed: &'a SignedTask) -> Answer<'a, Result<Accepted, Refused>>;
 
     /// Everything the node has, right now.
     fn report_full(&self) -> Answer<'_, NodeReport>;
+
+    fn changes(&self) -> Box<dyn ChangeFeed>;
+
+    /// This run of the agent, as reports name it.
+    fn run_id(&self) -> Uuid;
+
+    /// The platform has taken this report.
+    fn acknowledged<'a>(&'a self, report: &'a InstanceReport) -> Answer<'a, ()>;
 
     fn logs(&self, instance: Uuid, query: LogQuery) -> Answer<'_, Result<LogBytes, NoAnswer>>;
 
@@ -120,9 +134,9 @@ pub trait Workloads: Send + Sync {
     /// What is known about one instance without asking the engine.
     fn status(&self, instance: Uuid) -> Option<InstanceReport>;
 
-    /// The instances whose report differs from before. Whoever falls behind makes a full report instead.
-    fn changes(&self) -> broadcast::Receiver<Uuid>;
-
     /// What to believe from now on: keys of orders, era, server time.
-    fn adopt_trust(&self, trust: Trust);
+    fn adopt_trust(&self, trust: Trust) -> Answer<'_, ()>;
+
+    /// What the operator has to know, in sentences; they go into the inventory.
+    fn warnings(&self) -> Vec<String>;
 }
