@@ -5,8 +5,9 @@
 //! The agent touches nothing that does not carry its own labels.
 
 pub mod agent;
-// pub mod cli;
+pub mod cli;
 pub mod config;
+mod engine;
 #[cfg(test)]
 mod fake;
 mod http_door;
@@ -15,7 +16,7 @@ pub mod instance_api;
 pub mod inventory;
 pub mod join;
 pub mod links;
-// mod logging;
+mod logging;
 pub mod pinned;
 pub mod platform;
 pub mod pull;
@@ -23,4 +24,4 @@ pub mod seams;
 pub mod service;
 pub mod spawner;
 pub mod wall_clock;
-// pub mod wiring;
+pub mod wiring;
