@@ -291,9 +291,10 @@ impl InventoryTeller {
 
     /// Tells what is news, or is due; gives the pause until the next look.
     async fn tell(&mut self, found: NodeInventory) -> Duration {
-        let due = self.told.as_ref().is_none_or(|(before, at)| {
-            at.elapsed() >= self.rhythm.inventory || differs(before, &found)
-        });
+        let due = self
+            .told
+            .as_ref()
+            .is_none_or(|(before, at)| at.elapsed() >= self.rhythm.inventory || differs(before, &found));
         if !due {
             return self.rhythm.look;
         }

@@ -162,7 +162,10 @@ async fn join(config: &Config, arguments: Join) -> Result<()> {
             format!("This machine is now the node {} ({}) of {}.", node.name, node.node_id, node.server_url)
         }
         Outcome::Already(node) => {
-            format!("This machine is the node {} ({}) of {} already.", node.name, node.node_id, node.server_url)
+            format!(
+                "This machine is the node {} ({}) of {} already.",
+                node.name, node.node_id, node.server_url
+            )
         }
     });
     Ok(())
@@ -249,7 +252,8 @@ fn look_at(config: &Config, state: &StateFolder) -> Result<Value> {
     // Whoever holds the lock is the running agent.
     let running = state.path().join("lock").exists() && state.lock().is_err();
     let file = |name: &str| std::fs::read_to_string(state.path().join(name)).ok();
-    let link: Value = file(LINK_FILE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null);
+    let link: Value =
+        file(LINK_FILE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null);
     let pull_port = file("pull-port").and_then(|text| text.trim().parse::<u16>().ok());
     let node = identity.as_ref().map(|node| {
         json!({

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 4 * 1024 * 1024;
 
 /// The engine at this socket, as it stands from now on.
-pub async fn watch_docker(
+pub(crate) async fn watch_docker(
     socket: PathBuf,
     search_path: String,
     every: Duration,
@@ -124,7 +124,8 @@ mod tests {
         let version = json!({"Version": "20.10.24", "ApiVersion": "1.41",
             "Components": [{"Name": "Engine", "Version": "x"}, {"Name": "runc", "Version": "1.1.5"}]});
         let nvidia = |info: Value, hook: bool| {
-            let Runtime::Docker { version, api_version, runc_version, nvidia } = runtime(&version, &info, hook)
+            let Runtime::Docker { version, api_version, runc_version, nvidia } =
+                runtime(&version, &info, hook)
             else {
                 panic!()
             };
@@ -147,7 +148,9 @@ mod tests {
         let spawner = Spawner::default();
         let mut engine =
             watch_docker(socket.clone(), String::new(), Duration::from_millis(20), &spawner).await;
-        assert!(matches!(&*engine.borrow(), Runtime::Unavailable { reason } if reason.contains("docker.sock")));
+        assert!(
+            matches!(&*engine.borrow(), Runtime::Unavailable { reason } if reason.contains("docker.sock"))
+        );
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         spawner.spawn_until_stop(async move {
             loop {

@@ -86,7 +86,8 @@ impl Workloads for Fake {
     fn logs(&self, instance: Uuid, query: LogQuery) -> Answer<'_, Result<LogBytes, NoAnswer>> {
         Box::pin(async move {
             self.known(instance)?;
-            let lines = (0..query.tail.unwrap_or(3)).map(|n| Ok(Bytes::from(format!("{{\"line\":\"{n}\"}}\n"))));
+            let lines =
+                (0..query.tail.unwrap_or(3)).map(|n| Ok(Bytes::from(format!("{{\"line\":\"{n}\"}}\n"))));
             let lines: LogBytes = if query.follow {
                 Box::pin(stream::iter(lines).chain(stream::pending()))
             } else {

@@ -82,7 +82,8 @@ impl StateFolder {
     /// One agent per folder, so that two never act for one node.
     pub fn lock(&self) -> Result<StateLock> {
         let path = self.path.join("lock");
-        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let file = file.map_err(|error| self.unusable(&path, &error))?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             Error::conflict(
@@ -144,7 +145,10 @@ impl StateFolder {
         self.find_key()?.ok_or_else(|| {
             Error::invalid(
                 "key_missing",
-                format!("{} is missing: this node cannot prove who it is. Join anew.", self.path.join(KEY).display()),
+                format!(
+                    "{} is missing: this node cannot prove who it is. Join anew.",
+                    self.path.join(KEY).display()
+                ),
             )
         })
     }

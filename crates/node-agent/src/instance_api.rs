@@ -82,7 +82,8 @@ impl Doors {
         let serving = door.serve(move |request: Request<Incoming>, peer: SocketAddr| {
             let workloads = workloads.get().and_then(Weak::upgrade);
             async move {
-                let answer = tokio::time::timeout(TIMEOUT, answer(workloads, instance, subnet, peer, request));
+                let answer =
+                    tokio::time::timeout(TIMEOUT, answer(workloads, instance, subnet, peer, request));
                 let late = || problem(StatusCode::REQUEST_TIMEOUT, "too_slow", "The request took too long.");
                 Ok::<_, Infallible>(answer.await.unwrap_or_else(|_| late()))
             }
@@ -138,7 +139,11 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     if !subnet.holds(peer.ip()) {
-        return problem(StatusCode::FORBIDDEN, "not_your_instance", "This address serves its own network only.");
+        return problem(
+            StatusCode::FORBIDDEN,
+            "not_your_instance",
+            "This address serves its own network only.",
+        );
     }
     let (parts, body) = request.into_parts();
     if Limited::new(body, MAX_BODY).collect().await.is_err() {
@@ -159,9 +164,11 @@ async fn answer(
             answer
         }
         (Method::POST, "/v1/heartbeat") => gone(),
-        (_, "/v1/status" | "/v1/heartbeat") => {
-            problem(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "GET /v1/status, POST /v1/heartbeat.")
-        }
+        (_, "/v1/status" | "/v1/heartbeat") => problem(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "GET /v1/status, POST /v1/heartbeat.",
+        ),
         _ => problem(StatusCode::NOT_FOUND, "not_found", "There is GET /v1/status and POST /v1/heartbeat."),
     }
 }

@@ -1,7 +1,7 @@
 //! Becoming a node, once.
 
-use gpuaas_api::agent::JoinRequest;
 use gpuaas_agent_protocol::inventory::NodeInventory;
+use gpuaas_api::agent::JoinRequest;
 use gpuaas_domain::{Error, Result, Secret};
 
 use crate::identity::{Identity, StateFolder};
@@ -73,8 +73,7 @@ pub async fn join(
         inventory: inventory(key.public()).await,
     };
     let joined = platform::join(&url, &token.pin, &request).await.map_err(|error| explain(&error))?;
-    let identity =
-        Identity { node_id: joined.node_id, name: joined.name, server_url, ca_pem: joined.ca_pem };
+    let identity = Identity { node_id: joined.node_id, name: joined.name, server_url, ca_pem: joined.ca_pem };
     state.save_identity(&identity)?;
     Ok(Outcome::Joined(identity))
 }

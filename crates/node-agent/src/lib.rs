@@ -10,6 +10,8 @@ pub mod config;
 mod engine;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod fake_platform;
 mod http_door;
 pub mod identity;
 pub mod instance_api;

@@ -100,7 +100,10 @@ where
 fn text(at: &str, level: &str, mut fields: Map<String, Value>) -> String {
     let message = fields.remove("message");
     let message = message.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let mut line = format!("{at} {level:<5} {}", message.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\""));
+    let mut line = format!(
+        "{at} {level:<5} {}",
+        message.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"")
+    );
     for (name, value) in fields {
         let _ = write!(line, " {name}={value}");
     }

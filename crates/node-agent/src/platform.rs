@@ -96,7 +96,8 @@ pub fn parse_server_url(text: &str) -> Result<Url, String> {
 pub async fn join(server: &Url, pin: &Pin, request: &JoinRequest) -> Result<Joined, CallError> {
     let tls = pinned_tls(pin).map_err(|error| CallError::Untrusted(error.to_string()))?;
     let http = builder().tls_backend_preconfigured(tls).build().map_err(|error| unreachable(&error))?;
-    let joined: Joined = send(&http, Method::POST, at(server, "/api/v1/nodes/join"), None, Some(request)).await?;
+    let joined: Joined =
+        send(&http, Method::POST, at(server, "/api/v1/nodes/join"), None, Some(request)).await?;
     if Pin::of_pem(&joined.ca_pem).as_ref() != Some(pin) {
         return Err(CallError::Untrusted("it hands out a CA other than the pinned one".to_owned()));
     }
@@ -240,29 +241,32 @@ async fn send<B: Serialize, R: DeserializeOwned>(
 
 /// Sorted by who is at fault: a certificate that does not fit is no outage.
 fn unreachable(error: &reqwest::Error) -> CallError {
-    let mut cause: &dyn std::error::Error = error;
+    let mut cause: &(dyn std::error::Error + 'static) = error;
     loop {
-        // rustls hides its verdict inside an I/O error, which does not name it as its source.
-        let hidden = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let verdict = hidden.map_or_else(
-            || cause.downcast_ref::<rustls::Error>(),
-            |inner| inner.downcast_ref::<rustls::Error>(),
-        );
-        if let Some(verdict) = verdict {
-            return match verdict {
-                rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other))
-                    if other.0.is::<PinMismatch>() =>
-                {
-                    CallError::Untrusted(other.0.to_string())
-                }
-                rustls::Error::InvalidCertificate(_) => CallError::Untrusted(verdict.to_string()),
-                other => CallError::Unreachable(other.to_string()),
-            };
+        match cause.downcast_ref::<rustls::Error>() {
+            Some(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other)))
+                if other.0.is::<PinMismatch>() =>
+            {
+                return CallError::Untrusted(other.0.to_string());
+            }
+            Some(verdict @ rustls::Error::InvalidCertificate(_)) => {
+                return CallError::Untrusted(verdict.to_string());
+            }
+            Some(_) | None => {}
         }
-        match cause.source() {
+        match inner(cause) {
             Some(inner) => cause = inner,
             None => return CallError::Unreachable(cause.to_string()),
         }
+    }
+}
+
+/// An I/O error that wraps another does not name it as its source, but the source of that.
+fn inner<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e (dyn std::error::Error + 'static)> {
+    let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => cause.source(),
     }
 }
 

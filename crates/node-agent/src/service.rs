@@ -126,7 +126,11 @@ impl AgentApi {
         let place = place.as_deref().and_then(|place| place.rsplit_once(':'));
         let place = place.and_then(|(component, port)| Some((component, port.parse::<u16>().ok()?)));
         let (Some(instance), Some((component, port))) = (instance, place) else {
-            return problem(StatusCode::BAD_REQUEST, "bad_target", "CONNECT component:port, with the instance.");
+            return problem(
+                StatusCode::BAD_REQUEST,
+                "bad_target",
+                "CONNECT component:port, with the instance.",
+            );
         };
         match self.workloads.connect(instance, component, port).await {
             Ok(stream) => {
@@ -184,6 +188,3 @@ fn with_json(status: StatusCode, body: &impl Serialize) -> Reply {
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply
 }
-
-#[cfg(test)]
-mod tests;

@@ -34,7 +34,9 @@ impl Spawner {
     /// Like [`Spawner::spawn`]; the work is dropped where it stands when the agent stops.
     pub fn spawn_until_stop(&self, work: impl Future<Output = ()> + Send + 'static) {
         let this = self.clone();
-        self.spawn(async move { tokio::select! { () = work => {}, () = this.stopped() => {} } });
+        self.spawn(async move {
+            tokio::select! { () = work => {}, () = this.stopped() => {} }
+        });
     }
 
     /// Ends when the agent is asked to stop.

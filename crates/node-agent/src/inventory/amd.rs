@@ -6,8 +6,15 @@ use serde_json::Value;
 use super::tool::{Said, Tools};
 use super::{Found, present};
 
-const ROCM_QUERY: &[&str] =
-    &["--showproductname", "--showuniqueid", "--showmeminfo", "vram", "--showbus", "--showdriverversion", "--json"];
+const ROCM_QUERY: &[&str] = &[
+    "--showproductname",
+    "--showuniqueid",
+    "--showmeminfo",
+    "vram",
+    "--showbus",
+    "--showdriverversion",
+    "--json",
+];
 
 pub(super) async fn discover(tools: &Tools) -> Found {
     let mut found = Found::default();

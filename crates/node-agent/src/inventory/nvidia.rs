@@ -6,10 +6,8 @@ use super::tool::{Said, Tools};
 use super::{Found, present};
 
 const TOOL: &str = "nvidia-smi";
-const QUERY: &[&str] = &[
-    "--query-gpu=index,uuid,name,pci.bus_id,memory.total,driver_version",
-    "--format=csv,noheader,nounits",
-];
+const QUERY: &[&str] =
+    &["--query-gpu=index,uuid,name,pci.bus_id,memory.total,driver_version", "--format=csv,noheader,nounits"];
 
 pub(super) async fn discover(tools: &Tools) -> Found {
     let Some(tool) = tools.find(TOOL) else { return Found::default() };

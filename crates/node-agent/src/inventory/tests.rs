@@ -104,7 +104,10 @@ fn rocm_smi_of_either_age_is_read() {
                \"Unique ID\": \"0x1\", \"VRAM Total Memory (B)\": \"17163091968\"}}";
     assert_eq!(shown(&amd::parse_rocm_smi(&said(0, old))), ["0 0x1 Vega 20 16368 - -"]);
     for (text, warning) in [
-        ("ERROR:root:Driver not initialized (amdgpu not found in modules)", "rocm-smi ended with code 0: ERROR"),
+        (
+            "ERROR:root:Driver not initialized (amdgpu not found in modules)",
+            "rocm-smi ended with code 0: ERROR",
+        ),
         ("", "rocm-smi ended with code 0: no words"),
         ("{}", "rocm-smi lists no card."),
         ("{\"system\": {}}", "rocm-smi lists no card."),
@@ -117,7 +120,8 @@ fn rocm_smi_of_either_age_is_read() {
 
 #[test]
 fn amd_smi_writes_memory_in_three_ways() {
-    let list = said(0, r#"[{"gpu": 0, "bdf": "0000:0c:00.0", "uuid": "aaff74a1-0000-1000-8045-3aaee3f0f5a2"}]"#);
+    let list =
+        said(0, r#"[{"gpu": 0, "bdf": "0000:0c:00.0", "uuid": "aaff74a1-0000-1000-8045-3aaee3f0f5a2"}]"#);
     for (size, mib) in [
         ("196592", 196_592),
         ("\"196592 MB\"", 196_592),
@@ -212,13 +216,15 @@ async fn declared_gpus_are_simulated_stable_and_never_mixed_with_real_ones() {
     let folder = tempfile::tempdir().unwrap();
     put_tool(folder.path(), "nvidia-smi", "echo '0, GPU-x, H100, 0:1:0.0, 81559, 550'");
     let mut settings = settings(folder.path().to_str().unwrap());
-    let group = |vendor, model: &str, count| DeclaredGpus { vendor, model: model.into(), memory_mib: 1024, count };
+    let group =
+        |vendor, model: &str, count| DeclaredGpus { vendor, model: model.into(), memory_mib: 1024, count };
     settings.declared = vec![group(Vendor::Nvidia, "H100", 2), group(Vendor::Amd, "MI300X", 1)];
     let first = look(&settings, Runtime::Simulated).await.gpus;
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|gpu| gpu.simulated && gpu.uuid.starts_with("SIM-") && gpu.uuid.len() == 40));
     settings.declared.reverse();
-    let mut again: Vec<_> = look(&settings, Runtime::Simulated).await.gpus.into_iter().map(|g| g.uuid).collect();
+    let mut again: Vec<_> =
+        look(&settings, Runtime::Simulated).await.gpus.into_iter().map(|g| g.uuid).collect();
     let mut before: Vec<_> = first.into_iter().map(|gpu| gpu.uuid).collect();
     again.sort();
     before.sort();

@@ -98,7 +98,8 @@ struct Platform {
 impl Platform {
     /// The baseline of the architecture: an image for a later variant may not run here.
     fn fits(&self, architecture: &str) -> bool {
-        let baseline = matches!((architecture, self.variant.as_str()), (_, "") | ("arm64", "v8") | ("amd64", "v1"));
+        let baseline =
+            matches!((architecture, self.variant.as_str()), (_, "") | ("arm64", "v8") | ("amd64", "v1"));
         self.os == "linux" && self.architecture == architecture && baseline
     }
 }
@@ -149,7 +150,9 @@ fn image(config: Descriptor, layers: Vec<Descriptor>) -> Result<Manifest, String
     let mut total: u64 = 0;
     for descriptor in std::iter::once(config).chain(layers) {
         if !descriptor.urls.is_empty() {
-            return Err("a part of the image lies on another host; only the registry itself is asked".to_owned());
+            return Err(
+                "a part of the image lies on another host; only the registry itself is asked".to_owned()
+            );
         }
         let part = Part { digest: descriptor.digest, size: descriptor.size };
         match parts.iter().find(|known| known.digest == part.digest) {

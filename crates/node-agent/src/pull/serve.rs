@@ -172,7 +172,8 @@ fn denied(ticket: &Ticket) -> Answer {
 }
 
 fn unauthorized() -> Answer {
-    let mut answer = refusal(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "the credentials of a pull are needed");
+    let mut answer =
+        refusal(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "the credentials of a pull are needed");
     let challenge = HeaderValue::from_static("Basic realm=\"gpuaas-agent\"");
     answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     answer

@@ -19,7 +19,9 @@ enum Does {
     /// Half of it, then silence.
     Stall,
     /// Promises all, sends half, hangs up. Takes `Range` if it may.
-    HangUp { resumable: bool },
+    HangUp {
+        resumable: bool,
+    },
     /// The right length, other bytes.
     Lie,
     /// Another length.
@@ -200,10 +202,7 @@ async fn a_ticket_opens_its_image_and_nothing_else() {
     let bench = bench(|_| ()).await;
     let grant = grant(&registry, &image.grant_digest);
     let mut ticket = bench.endpoint.open(&grant).await.unwrap();
-    assert_eq!(
-        ticket.image,
-        format!("{}/apps/web@{}", bench.endpoint.address(), image.grant_digest)
-    );
+    assert_eq!(ticket.image, format!("{}/apps/web@{}", bench.endpoint.address(), image.grant_digest));
     assert_eq!(ticket.progress.borrow_and_update().total_bytes, Some(200_037));
     assert_eq!(bench.get(&ticket, "/v2/").await.0, 200);
     let manifest = format!("/v2/apps/web/manifests/{}", image.grant_digest);
@@ -306,7 +305,10 @@ async fn a_blob_that_does_not_come_right_is_cut_off_with_a_reason() {
         (Does::Stall, FailureReason::ImagePullTimeout),
         (Does::HangUp { resumable: false }, FailureReason::ImagePullFailed),
         (Does::Redirect(format!("http://{}/x", elsewhere.address)), FailureReason::ImagePullFailed),
-        (Does::Redirect(format!("http://localhost:{}/x", elsewhere.address.port())), FailureReason::ImagePullFailed),
+        (
+            Does::Redirect(format!("http://localhost:{}/x", elsewhere.address.port())),
+            FailureReason::ImagePullFailed,
+        ),
     ];
     let bench = bench(|_| ()).await;
     for (does, expected) in cases {

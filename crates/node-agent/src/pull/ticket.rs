@@ -132,7 +132,10 @@ impl Flow {
                 Ok(Some(chunk)) => {
                     self.offset += chunk.len() as u64;
                     if self.offset > self.part.size {
-                        return Err(mismatch(&self.part.digest, "the registry sent more than the manifest says"));
+                        return Err(mismatch(
+                            &self.part.digest,
+                            "the registry sent more than the manifest says",
+                        ));
                     }
                     self.hash.update(&chunk);
                     self.ticket.count(&self.part.digest, self.offset);

@@ -91,7 +91,11 @@ impl Upstream {
     }
 
     /// A whole manifest whose bytes are what the digest promises, and its content type.
-    pub(super) async fn manifest(&self, source: &Source, digest: &Digest) -> Result<(Bytes, String), Failure> {
+    pub(super) async fn manifest(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<(Bytes, String), Failure> {
         let url = source.url("manifests", digest);
         let mut response = self.ask(source, &url, None, false).await?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -132,7 +136,10 @@ impl Upstream {
                 return Err(failed("the registry broke off and cannot go on where it stopped"));
             }
         } else if let Some(sent) = response.content_length().filter(|sent| *sent != size) {
-            return Err(mismatch(digest, &format!("the registry has {sent} bytes, the manifest says {size}")));
+            return Err(mismatch(
+                digest,
+                &format!("the registry has {sent} bytes, the manifest says {size}"),
+            ));
         }
         Ok(response)
     }

@@ -21,9 +21,8 @@ fn good() -> String {
 }
 
 fn entry(letter: char, architecture: &str, variant: &str) -> String {
-    let platform = format!(
-        r#","platform":{{"os":"linux","architecture":"{architecture}","variant":"{variant}"}}"#
-    );
+    let platform =
+        format!(r#","platform":{{"os":"linux","architecture":"{architecture}","variant":"{variant}"}}"#);
     part(OCI_MANIFEST, letter, "500", &platform)
 }
 
@@ -52,7 +51,8 @@ fn an_index_leads_to_the_one_image_for_this_machine() {
         "1",
         r#","platform":{"os":"unknown","architecture":"unknown"},"annotations":{"vnd.docker.reference.type":"x"}"#,
     );
-    let text = list(&[entry('a', "arm64", "v8"), entry('b', "amd64", ""), entry('c', "amd64", "v3"), attestation]);
+    let text =
+        list(&[entry('a', "arm64", "v8"), entry('b', "amd64", ""), entry('c', "amd64", "v3"), attestation]);
     for (architecture, letter) in [("amd64", 'b'), ("arm64", 'a')] {
         let found = read(text.as_bytes(), OCI_INDEX, architecture).unwrap();
         assert_eq!(found, Manifest::Index(Part { digest: digest(letter).parse().unwrap(), size: 500 }));
