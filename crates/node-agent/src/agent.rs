@@ -42,9 +42,9 @@ impl Default for Rhythm {
         Self {
             report: Duration::from_secs(30),
             gather: Duration::from_millis(100),
-            look: Duration::from_secs(300),
-            inventory: Duration::from_secs(3600),
-            trust: Duration::from_secs(600),
+            look: Duration::from_mins(5),
+            inventory: Duration::from_hours(1),
+            trust: Duration::from_mins(10),
             retry: Duration::from_secs(2),
             keep_alive: KeepAlive::default(),
         }

@@ -58,7 +58,6 @@ pub(crate) struct FakePlatform {
     pub(crate) world: Arc<World>,
     pub(crate) control: mpsc::UnboundedReceiver<Link>,
     pub(crate) data: mpsc::UnboundedReceiver<Link>,
-    pub(crate) spawner: Spawner,
 }
 
 #[derive(Clone)]
@@ -106,7 +105,6 @@ impl FakePlatform {
             world,
             control: control_links,
             data: data_links,
-            spawner,
         }
     }
 

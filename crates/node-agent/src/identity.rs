@@ -76,7 +76,7 @@ impl StateFolder {
             .recursive(true)
             .mode(0o700)
             .create(&self.path)
-            .map_err(|error| self.unusable(&self.path, &error))
+            .map_err(|error| unusable(&self.path, &error))
     }
 
     /// One agent per folder, so that two never act for one node.
@@ -84,7 +84,7 @@ impl StateFolder {
         let path = self.path.join("lock");
         let file =
             std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(|error| self.unusable(&path, &error))?;
+        let file = file.map_err(|error| unusable(&path, &error))?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             Error::conflict(
                 "state_in_use",
@@ -99,9 +99,9 @@ impl StateFolder {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.unusable(&path, &error)),
+            Err(error) => return Err(unusable(&path, &error)),
         };
-        serde_json::from_str(&text).map(Some).map_err(|error| self.unusable(&path, &error))
+        serde_json::from_str(&text).map(Some).map_err(|error| unusable(&path, &error))
     }
 
     pub fn get_identity(&self) -> Result<Identity> {
@@ -119,7 +119,7 @@ impl StateFolder {
     pub fn save_identity(&self, identity: &Identity) -> Result<()> {
         let path = self.path.join(NODE);
         let text = serde_json::to_string_pretty(identity).expect("an identity is plain data") + "\n";
-        write_whole(&path, text.as_bytes()).map_err(|error| self.unusable(&path, &error))
+        write_whole(&path, text.as_bytes()).map_err(|error| unusable(&path, &error))
     }
 
     /// The key in the folder. One that others can read is no proof of anything.
@@ -128,7 +128,7 @@ impl StateFolder {
         let about = match std::fs::metadata(&path) {
             Ok(about) => about,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.unusable(&path, &error)),
+            Err(error) => return Err(unusable(&path, &error)),
         };
         if about.mode() & 0o077 != 0 {
             return Err(Error::invalid(
@@ -136,8 +136,8 @@ impl StateFolder {
                 format!("Others can read {0}; join anew, or: chmod 600 {0}", path.display()),
             ));
         }
-        let bytes = std::fs::read(&path).map_err(|error| self.unusable(&path, &error))?;
-        let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|error| self.unusable(&path, &error))?;
+        let bytes = std::fs::read(&path).map_err(|error| unusable(&path, &error))?;
+        let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|error| unusable(&path, &error))?;
         Ok(Some(NodeKey { pair: Arc::new(pair) }))
     }
 
@@ -161,13 +161,13 @@ impl StateFolder {
         let bytes = Ed25519KeyPair::generate_pkcs8(&ring::rand::SystemRandom::new())
             .map_err(|_| Error::internal("the operating system gives no random bytes"))?;
         let path = self.path.join(KEY);
-        write_whole(&path, bytes.as_ref()).map_err(|error| self.unusable(&path, &error))?;
+        write_whole(&path, bytes.as_ref()).map_err(|error| unusable(&path, &error))?;
         self.get_key()
     }
+}
 
-    fn unusable(&self, path: &Path, error: &dyn std::fmt::Display) -> Error {
-        Error::invalid("state_unusable", format!("{} cannot be used: {error}.", path.display()))
-    }
+fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::invalid("state_unusable", format!("{} cannot be used: {error}.", path.display()))
 }
 
 /// Writes a file (0600) that is either there with all its bytes, or as it was before.

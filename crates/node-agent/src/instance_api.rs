@@ -75,7 +75,7 @@ impl Doors {
         let listener = TcpListener::bind((gateway, self.port)).await?;
         let base = format!("http://{}", listener.local_addr()?);
         let (shut, mut closed) = watch::channel(());
-        let limits = Limits { connection_timeout: Some(Duration::from_secs(60)), ..Limits::default() };
+        let limits = Limits { connection_timeout: Some(Duration::from_mins(1)), ..Limits::default() };
         let door = Door::new(listener, limits, self.spawner.clone());
         let subnet = Subnet { gateway, prefix };
         let workloads = self.workloads.clone();

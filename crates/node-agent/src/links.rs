@@ -20,7 +20,7 @@ pub const CONTROL_PATH: &str = "/api/v1/node/links/control";
 pub const DATA_PATH: &str = "/api/v1/node/links/data";
 
 /// A node that the platform does not want is not in a hurry.
-const UNWANTED: Duration = Duration::from_secs(60);
+const UNWANTED: Duration = Duration::from_mins(1);
 
 /// How a link stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Link {
         let tls = match client_config_with_ca(&self.platform.identity().ca_pem) {
             Ok(tls) => tls,
             Err(error) => {
-                self.down(format!("the platform's CA certificate in the state folder is unusable: {error}"));
+                self.down(&format!("the platform's CA certificate in the state folder is unusable: {error}"));
                 return;
             }
         };
@@ -90,11 +90,11 @@ impl Link {
         let token = match self.platform.token().await {
             Ok(token) => token,
             Err(error @ CallError::NotANode(_)) => {
-                self.down(error.to_string());
+                self.down(&error.to_string());
                 return After::Unwanted;
             }
             Err(error) => {
-                self.down(error.to_string());
+                self.down(&error.to_string());
                 return After::Lived(Duration::ZERO);
             }
         };
@@ -106,7 +106,7 @@ impl Link {
         let io = match dial(&format!("{}{path}", server.trim_end_matches('/')), token.expose(), tls).await {
             Ok(io) => io,
             Err(error) => {
-                self.down(chain(&error));
+                self.down(&chain(&error));
                 return match error {
                     TunnelError::Answered { status: 401, .. } => {
                         self.platform.drop_token(&token).await;
@@ -126,7 +126,7 @@ impl Link {
             async move { Ok::<_, Infallible>(api.handle(kind, request, &scope).await) }
         });
         let ended = serve(io, service, &scope, self.keep_alive).await;
-        self.down(ended.map_or_else(|error| chain(&error), |()| "the platform closed it".to_owned()));
+        self.down(&ended.map_or_else(|error| chain(&error), |()| "the platform closed it".to_owned()));
         After::Lived(started.elapsed())
     }
 
@@ -139,11 +139,11 @@ impl Link {
     }
 
     /// The same trouble is told once, not every few seconds.
-    fn down(&self, why: String) {
+    fn down(&self, why: &str) {
         let news = self.state.send_if_modified(|state| {
-            let news = state.connected || state.trouble.as_ref() != Some(&why);
+            let news = state.connected || state.trouble.as_deref() != Some(why);
             state.connected = false;
-            state.trouble = Some(why.clone());
+            state.trouble = Some(why.to_owned());
             news
         });
         if news && !self.spawner.is_stopping() {

@@ -40,7 +40,7 @@ async fn bench() -> Bench {
     let (engine, runtime) = watch::channel(Runtime::Unavailable { reason: "down".into() });
     let spawner = Spawner::default();
     let rhythm = Rhythm {
-        report: Duration::from_secs(3600),
+        report: Duration::from_hours(1),
         gather: Duration::from_millis(50),
         retry: Duration::from_millis(20),
         ..Rhythm::default()

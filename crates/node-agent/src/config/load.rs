@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn refusal(text: &str, environment: &[(&str, &str)]) -> Error {
-        parse(text, environment).err().expect("this configuration is wrong")
+        parse(text, environment).expect_err("this configuration is wrong")
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod load;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -314,7 +315,8 @@ impl Config {
             text(&self.log.format.name()),
         );
         for group in &self.gpus {
-            out += &format!(
+            let _ = write!(
+                out,
                 "\n[[gpus]]\nvendor = {}\nmodel = {}\nmemory_mib = {}\ncount = {}\n",
                 text(&group.vendor.name()),
                 text(&group.model),
