@@ -67,8 +67,9 @@ pub fn judge(signed: &SignedTask, knowledge: &Knowledge<'_>) -> Result<Verdict, 
     if same_era && task.generation < record.generation {
         return Err(plain(Refusal::StaleGeneration));
     }
-    let again = same_era && task.generation == record.generation && record.generation > 0;
-    if again && record.order_digest != task.order_digest.as_str() {
+    let same_generation = !fresh && task.generation == record.generation && record.generation > 0;
+    let again = same_generation && record.order_digest == task.order_digest.as_str();
+    if same_generation && same_era && !again {
         return Err(plain(Refusal::Contradiction));
     }
     record.nonces.retain(|_, expires_at| *expires_at >= now);

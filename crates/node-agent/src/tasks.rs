@@ -3,17 +3,22 @@
 
 use std::sync::Mutex;
 
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<JoinSet<()>>);
 
 impl Tasks {
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut set = self.0.lock().expect("nothing panics while it is held");
         // What has ended is let go here, so that the set stays as small as what runs.
         while set.try_join_next().is_some() {}
-        set.spawn(task);
+        set.spawn(task)
+    }
+
+    /// Ends everything at its next point of waiting.
+    pub(crate) fn abort(&self) {
+        self.0.lock().expect("nothing panics while it is held").abort_all();
     }
 
     /// Ends everything at its next point of waiting, and waits until it has.

@@ -52,9 +52,10 @@ impl Labels {
         })
     }
 
-    /// Made by the very same order.
-    pub fn same_order(&self, other: &Self) -> bool {
-        (self.generation, self.era, &self.order) == (other.generation, other.era, &other.order)
+    /// Made by this very order. The era does not count: a restore of the control plane's database must not restart
+    /// what it finds running.
+    pub fn is_of(&self, generation: u64, order: &str) -> bool {
+        self.generation == generation && self.order == order
     }
 }
 

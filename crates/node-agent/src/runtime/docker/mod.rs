@@ -37,6 +37,7 @@ const LONGEST_GRACE: u64 = 600;
 /// What the Docker runtime has to be told.
 #[derive(Clone, Debug)]
 pub struct DockerOptions {
+    pub node_id: Uuid,
     pub socket: String,
     /// Which device file is which AMD GPU, by its vendor's id.
     pub render_nodes: BTreeMap<String, String>,
@@ -44,9 +45,10 @@ pub struct DockerOptions {
     pub instance_api_port: u16,
 }
 
-impl Default for DockerOptions {
-    fn default() -> Self {
+impl DockerOptions {
+    pub fn new(node_id: Uuid) -> Self {
         Self {
+            node_id,
             socket: "/var/run/docker.sock".to_owned(),
             render_nodes: BTreeMap::new(),
             instance_api_port: 7075,
@@ -58,6 +60,7 @@ pub struct DockerRuntime {
     docker: Docker,
     options: DockerOptions,
     guard_problem: Mutex<Option<String>>,
+    looking: tokio::sync::Mutex<()>,
 }
 
 impl DockerRuntime {
@@ -74,7 +77,7 @@ impl DockerRuntime {
             .map_err(|error| engine(&error))?;
         let docker = quick(docker.negotiate_version()).await?.map_err(|error| engine(&error))?;
         let problem = Guard::new(options.instance_api_port).ensure().await.err();
-        Ok(Self { docker, options, guard_problem: Mutex::new(problem) })
+        Ok(Self { docker, options, guard_problem: Mutex::new(problem), looking: tokio::sync::Mutex::default() })
     }
 
     async fn inspect(&self, id: &str) -> Result<Option<ContainerView>, Failure> {
@@ -91,9 +94,15 @@ impl DockerRuntime {
             image: Some(image.to_owned()),
             cmd: Some(vec!["-".to_owned()]),
             network_disabled: Some(true),
+            labels: Some(HashMap::from([(labels::NODE.to_owned(), self.options.node_id.to_string())])),
             ..bollard::models::ContainerCreateBody::default()
         };
-        let made = quick(self.docker.create_container(None, body))
+        // One at a time under one name, so that a look that was cut off leaves nothing for good.
+        let _turn = self.looking.lock().await;
+        let name = format!("gpuaas-look-{}", self.options.node_id);
+        self.remove_container(&name).await?;
+        let options = query::CreateContainerOptions { name: Some(name), ..Default::default() };
+        let made = quick(self.docker.create_container(Some(options), body))
             .await?
             .map_err(|error| fault::failure(&error, FailureReason::ContainerCreateFailed))?;
         let mut files = Vec::new();
