@@ -14,14 +14,11 @@ use tokio::sync::watch;
 use crate::agent::{self, Parts, Rhythm};
 use crate::config::{self, Config};
 use crate::identity::{StateFolder, write_whole};
-use crate::instance_api::Doors;
 use crate::inventory;
 use crate::join::{self, JoinToken, Outcome};
 use crate::links::LinkState;
 use crate::pinned::Pin;
 use crate::platform::Platform;
-use crate::pull::PullEndpoint;
-use crate::seams::Workloads;
 use crate::spawner::Spawner;
 use crate::wall_clock::{Clock as _, SystemClock};
 use crate::wiring;
@@ -184,19 +181,9 @@ async fn run_agent(config: Config) -> Result<()> {
         .map_err(|error| failed("The platform cannot be called", &error))?;
     let spawner = Spawner::default();
     let runtime = wiring::watch_engine(&config, &spawner).await;
-    let images = PullEndpoint::start(config.pull_settings(&identity.ca_pem), &spawner)
+    let workloads = wiring::start_workloads(&config, &identity, &key, &spawner)
         .await
         .map_err(|error| failed("The pull endpoint cannot be opened", &error))?;
-    let doors = Doors::on_port(config.network.instance_api_port, &spawner);
-    tracing::info!(
-        node.id = %identity.node_id,
-        "node {} of {}; images are pulled from {}",
-        identity.name,
-        identity.server_url,
-        images.address()
-    );
-    let workloads: Arc<dyn Workloads> = Arc::new(wiring::Late::default());
-    doors.answer_with(&workloads);
     let running = agent::start(Parts {
         platform: Arc::new(platform),
         workloads,
@@ -206,6 +193,7 @@ async fn run_agent(config: Config) -> Result<()> {
         spawner: spawner.clone(),
     });
     spawner.spawn_until_stop(keep_link_file(config.state_dir.join(LINK_FILE), running.control));
+    tracing::info!(node.id = %identity.node_id, "node {} of {}", identity.name, identity.server_url);
     wait_for_signal().await?;
     tracing::info!("stopping; workloads go on");
     let all_ended = spawner.stop(STOP).await;

@@ -1,24 +1,37 @@
-//! Where the parts of the agent meet.
-//!
-//! The links come up before the engine does: a node whose Docker is down says so instead of being silent. Until the
-//! executor is there, [`Late`] stands in its place: it refuses orders, reports nothing, and hands over what it heard.
+//! Where the parts of the agent meet: engine, images, doors and executor behind the edges that talk to the platform.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::StreamExt as _;
 use gpuaas_agent_protocol::inventory::Runtime;
 use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
-use gpuaas_agent_protocol::report::{InstanceReport, NodeReport};
-use gpuaas_agent_protocol::task::{Refusal, SignedTask, Trust};
+use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
+use gpuaas_agent_protocol::spec::ImageGrant;
+use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use gpuaas_faults::Faults;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::clock::Uptime;
 use crate::config::{Config, RuntimeKind};
-use crate::engine;
-use crate::seams::{Answer, ByteStream, ChangeFeed, LogBytes, NoAnswer, Workloads};
+use crate::executor::{Changes, Executor, ExecutorOptions, Limits};
+use crate::identity::{Identity, NodeKey};
+use crate::instance_api::Doors;
+use crate::late::Late;
+use crate::pull::PullEndpoint;
+use crate::runtime::ContainerRuntime;
+use crate::runtime::docker::{DockerOptions, DockerRuntime};
+use crate::runtime::simulated::SimulatedRuntime;
+use crate::seams::{
+    Answer, ByteStream, ChangeFeed, Failure, ImageSource, LogBytes, NoAnswer, PullTicket, Workloads,
+};
 use crate::spawner::Spawner;
-use crate::wall_clock::random;
+use crate::{engine, inventory};
 
-const LOOK_AT_ENGINE: std::time::Duration = std::time::Duration::from_secs(10);
+const LOOK_AT_ENGINE: Duration = Duration::from_secs(10);
+const RETRY_ENGINE: Duration = Duration::from_secs(5);
 
 /// The engine as the inventory describes it.
 pub async fn watch_engine(config: &Config, spawner: &Spawner) -> watch::Receiver<Runtime> {
@@ -31,82 +44,180 @@ pub async fn watch_engine(config: &Config, spawner: &Spawner) -> watch::Receiver
     }
 }
 
-/// Workloads that come later.
-pub struct Late {
-    inner: watch::Sender<Option<Arc<dyn Workloads>>>,
-    run_id: Uuid,
-    /// Heard before there was anybody to tell.
-    trust: Mutex<Option<Trust>>,
-}
-
-impl Default for Late {
-    fn default() -> Self {
-        let run_id = uuid::Builder::from_random_bytes(random()).into_uuid();
-        Self { inner: watch::Sender::new(None), run_id, trust: Mutex::default() }
-    }
-}
-
-impl Late {
-    /// From here on everything goes to `workloads`.
-    pub async fn fill(&self, workloads: Arc<dyn Workloads>) {
-        let heard = self.trust.lock().expect("no holder of the trust panics").take();
-        if let Some(trust) = heard {
-            workloads.adopt_trust(trust).await;
+/// Opens images and doors, and starts the executor as soon as the engine answers. What is given back can be asked at
+/// once; it ends with the spawner and leaves every container running.
+pub async fn start_workloads(
+    config: &Config,
+    identity: &Identity,
+    key: &Arc<NodeKey>,
+    spawner: &Spawner,
+) -> std::io::Result<Arc<dyn Workloads>> {
+    let (images, doors): (Arc<dyn ImageSource>, _) = match config.runtime {
+        RuntimeKind::Docker => {
+            let endpoint = PullEndpoint::start(config.pull_settings(&identity.ca_pem), spawner).await?;
+            tracing::info!("images are pulled from {}", endpoint.address());
+            (Arc::new(endpoint), Doors::on_port(config.network.instance_api_port, spawner))
         }
-        self.inner.send_replace(Some(workloads));
+        RuntimeKind::Simulated => (Arc::new(NoImages), Doors::on_loopback(spawner)),
+    };
+    let late = Arc::new(Late::default());
+    let workloads: Arc<dyn Workloads> = late.clone();
+    doors.answer_with(&workloads);
+    let parts = Starting {
+        config: config.clone(),
+        node_id: identity.node_id.uuid(),
+        key: key.clone(),
+        images,
+        doors,
+        late,
+    };
+    let stopping = spawner.clone();
+    spawner.spawn(async move {
+        let executor = tokio::select! {
+            executor = parts.start() => executor,
+            () = stopping.stopped() => return,
+        };
+        stopping.stopped().await;
+        executor.shutdown().await;
+    });
+    Ok(workloads)
+}
+
+struct Starting {
+    config: Config,
+    node_id: Uuid,
+    key: Arc<NodeKey>,
+    images: Arc<dyn ImageSource>,
+    doors: Arc<Doors>,
+    late: Arc<Late>,
+}
+
+impl Starting {
+    /// Tries until the engine is there and the journal can be read.
+    async fn start(self) -> Arc<Executor> {
+        let mut told = None;
+        loop {
+            match self.try_start().await {
+                Ok(executor) => {
+                    let executor = Arc::new(executor);
+                    self.late.fill(executor.clone()).await;
+                    tracing::info!("orders are taken");
+                    return executor;
+                }
+                Err(why) => {
+                    // The same trouble is told once.
+                    if told.as_ref() != Some(&why) {
+                        tracing::warn!("orders are not taken yet: {why}");
+                    }
+                    told = Some(why);
+                }
+            }
+            tokio::time::sleep(RETRY_ENGINE).await;
+        }
     }
 
-    fn there(&self) -> Option<Arc<dyn Workloads>> {
-        self.inner.borrow().clone()
+    async fn try_start(&self) -> Result<Executor, String> {
+        let runtime: Arc<dyn ContainerRuntime> = match self.config.runtime {
+            RuntimeKind::Simulated => Arc::new(SimulatedRuntime::new()),
+            RuntimeKind::Docker => {
+                let found = inventory::look(&self.config.look(self.key.public()), Runtime::Simulated).await;
+                let options = DockerOptions {
+                    node_id: self.node_id,
+                    socket: self.config.docker.socket.display().to_string(),
+                    render_nodes: inventory::render_nodes(&found.gpus),
+                    instance_api_port: self.config.network.instance_api_port,
+                };
+                Arc::new(DockerRuntime::connect(options).await.map_err(|failure| failure.to_string())?)
+            }
+        };
+        let options = ExecutorOptions {
+            node_id: self.node_id,
+            node_key: self.key.pair().clone(),
+            runtime,
+            images: self.images.clone(),
+            door: self.doors.clone(),
+            state: self.config.state_dir.join("journal"),
+            scratch: self.config.scratch_dir(),
+            limits: Limits {
+                pool: self.config.pool(),
+                pull_deadline: Duration::from_secs(self.config.pull.deadline_seconds.into()),
+                ..Limits::default()
+            },
+            faults: Faults::none(),
+            clock: Arc::new(Uptime::default()),
+        };
+        Executor::start(options).await.map_err(|error| format!("the journal cannot be used: {error}"))
     }
 }
 
-fn not_yet() -> NoAnswer {
-    NoAnswer::Unavailable("the container engine of the node does not answer yet".to_owned())
+/// Images for an engine that pulls none.
+struct NoImages;
+
+impl ImageSource for NoImages {
+    fn local_name(&self, grant: &ImageGrant) -> String {
+        grant.reference.to_string()
+    }
+
+    fn open<'a>(&'a self, grant: &'a ImageGrant) -> Answer<'a, Result<PullTicket, Failure>> {
+        let progress = watch::channel(PullProgress { done_bytes: 0, total_bytes: Some(0) }).1;
+        let (username, password) = (String::new(), String::new());
+        let image = self.local_name(grant);
+        let ticket = PullTicket { image, username, password, progress, verdict: Arc::new(Mutex::new(None)) };
+        Box::pin(std::future::ready(Ok(ticket)))
+    }
 }
 
-impl Workloads for Late {
+impl ChangeFeed for Changes {
+    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>> {
+        Box::pin(Changes::next(self))
+    }
+}
+
+fn unavailable(failure: &Failure) -> NoAnswer {
+    NoAnswer::Unavailable(failure.to_string())
+}
+
+impl Workloads for Executor {
     fn accept<'a>(&'a self, signed: &'a SignedTask) -> Answer<'a, Result<Accepted, Refused>> {
-        Box::pin(async move {
-            match self.there() {
-                Some(workloads) => workloads.accept(signed).await,
-                None => Err(Refused { refusal: Refusal::JournalUnwritable, message: not_yet().to_string() }),
-            }
-        })
+        Box::pin(Executor::accept(self, signed))
     }
 
-    /// Not called full before there is somebody who knows.
     fn report_full(&self) -> Answer<'_, NodeReport> {
-        Box::pin(async {
-            match self.there() {
-                Some(workloads) => workloads.report_full().await,
-                None => NodeReport { run_id: self.run_id, full: false, instances: Vec::new() },
-            }
-        })
+        Box::pin(async { Executor::report_full(self) })
     }
 
     fn changes(&self) -> Box<dyn ChangeFeed> {
-        Box::new(LateFeed { inner: self.inner.subscribe(), feed: None })
+        Box::new(Executor::changes(self))
     }
 
     fn run_id(&self) -> Uuid {
-        self.there().map_or(self.run_id, |workloads| workloads.run_id())
+        Executor::run_id(self)
     }
 
     fn acknowledged<'a>(&'a self, report: &'a InstanceReport) -> Answer<'a, ()> {
-        Box::pin(async move {
-            if let Some(workloads) = self.there() {
-                workloads.acknowledged(report).await;
-            }
-        })
+        Box::pin(Executor::acknowledged(self, report.instance_id, report.generation, report.phase))
     }
 
     fn logs(&self, instance: Uuid, query: LogQuery) -> Answer<'_, Result<LogBytes, NoAnswer>> {
-        Box::pin(async move { self.there().ok_or_else(not_yet)?.logs(instance, query).await })
+        Box::pin(async move {
+            let found =
+                Executor::logs(self, instance, query).await.map_err(|failure| unavailable(&failure))?;
+            let lines = found.ok_or(NoAnswer::NotFound)?;
+            let lines = lines.map(|line| {
+                let mut text = serde_json::to_vec(&line.map_err(std::io::Error::other)?)?;
+                text.push(b'\n');
+                Ok(Bytes::from(text))
+            });
+            let lines: LogBytes = Box::pin(lines);
+            Ok(lines)
+        })
     }
 
     fn stats(&self, instance: Uuid) -> Answer<'_, Result<InstanceStats, NoAnswer>> {
-        Box::pin(async move { self.there().ok_or_else(not_yet)?.stats(instance).await })
+        Box::pin(async move {
+            let found = Executor::stats(self, instance).await.map_err(|failure| unavailable(&failure))?;
+            found.ok_or(NoAnswer::NotFound)
+        })
     }
 
     fn connect<'a>(
@@ -115,44 +226,31 @@ impl Workloads for Late {
         component: &'a str,
         port: u16,
     ) -> Answer<'a, Result<Box<dyn ByteStream>, NoAnswer>> {
-        Box::pin(async move { self.there().ok_or_else(not_yet)?.connect(instance, component, port).await })
+        Box::pin(async move {
+            match Executor::connect(self, instance, component, port).await {
+                Ok(stream) => {
+                    let stream: Box<dyn ByteStream> = Box::new(stream);
+                    Ok(stream)
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(NoAnswer::NotFound),
+                Err(error) => Err(NoAnswer::Unavailable(error.to_string())),
+            }
+        })
     }
 
     fn heartbeat(&self, instance: Uuid) -> bool {
-        self.there().is_some_and(|workloads| workloads.heartbeat(instance))
+        Executor::heartbeat(self, instance)
     }
 
     fn status(&self, instance: Uuid) -> Option<InstanceReport> {
-        self.there()?.status(instance)
+        Executor::status(self, instance)
     }
 
     fn adopt_trust(&self, trust: Trust) -> Answer<'_, ()> {
-        Box::pin(async move {
-            match self.there() {
-                Some(workloads) => workloads.adopt_trust(trust).await,
-                None => *self.trust.lock().expect("no holder of the trust panics") = Some(trust),
-            }
-        })
+        Box::pin(self.set_trust(trust))
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.there().map(|workloads| workloads.warnings()).unwrap_or_default()
-    }
-}
-
-struct LateFeed {
-    inner: watch::Receiver<Option<Arc<dyn Workloads>>>,
-    feed: Option<Box<dyn ChangeFeed>>,
-}
-
-impl ChangeFeed for LateFeed {
-    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>> {
-        Box::pin(async {
-            if self.feed.is_none() {
-                let there = self.inner.wait_for(Option::is_some).await.ok()?.clone();
-                self.feed = there.map(|workloads| workloads.changes());
-            }
-            self.feed.as_mut()?.next().await
-        })
+        Executor::warnings(self)
     }
 }

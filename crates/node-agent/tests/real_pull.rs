@@ -130,7 +130,7 @@ async fn docker_pull(folder: &Path, ticket: &PullTicket) -> std::process::Output
 
 async fn docker(arguments: &[&str]) -> std::process::Output {
     let run = tokio::process::Command::new("docker").args(arguments).kill_on_drop(true).output();
-    tokio::time::timeout(Duration::from_secs(60), run).await.expect("docker ends in time").unwrap()
+    tokio::time::timeout(Duration::from_mins(1), run).await.expect("docker ends in time").unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,7 @@ async fn a_real_engine_pulls_what_it_may_and_nothing_broken() {
         state_dir: folder.path().to_owned(),
         images_dir: folder.path().to_owned(),
         stall_timeout: Duration::from_secs(5),
-        total_timeout: Duration::from_secs(60),
+        total_timeout: Duration::from_mins(1),
         connect_timeout: Duration::from_secs(2),
         retry_pause: Duration::from_millis(50),
         extra_ca_pem: None,

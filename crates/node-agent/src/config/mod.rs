@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inventory::{DeclaredGpus, Look};
 use crate::pull::PullSettings;
+use crate::runtime::subnet::Subnet;
 
 pub use load::{from_parts, load};
 
@@ -245,7 +246,7 @@ impl Config {
             let message = "Name the model in 1 to 200 characters.";
             wrong.push(FieldError::new(format!("/gpus/{index}/model"), "invalid_value", message));
         }
-        if !is_private_range(&self.network.range) {
+        if private_range(&self.network.range).is_none() {
             let message = "Write a private IPv4 range of /8 to /28, such as 10.213.0.0/16.";
             wrong.push(FieldError::new("/network/range", "invalid_value", message));
         }
@@ -258,6 +259,11 @@ impl Config {
         } else {
             self.storage.scratch_dir.clone()
         }
+    }
+
+    /// Where the instances' networks come from.
+    pub fn pool(&self) -> Subnet {
+        private_range(&self.network.range).expect("the range was checked when it was read")
     }
 
     /// Where to look for what the node has; `seed` is its public key.
@@ -329,11 +335,9 @@ impl Config {
 }
 
 /// Instances get addresses that mean nothing outside the node.
-fn is_private_range(text: &str) -> bool {
-    let Some((address, prefix)) = text.split_once('/') else { return false };
-    let (Ok(address), Ok(prefix)) = (address.parse::<std::net::Ipv4Addr>(), prefix.parse::<u32>()) else {
-        return false;
-    };
-    let host_bits = address.to_bits().checked_shl(prefix).unwrap_or(0);
-    (8..=28).contains(&prefix) && host_bits == 0 && address.is_private()
+fn private_range(text: &str) -> Option<Subnet> {
+    let (address, prefix) = text.split_once('/')?;
+    let private = address.parse::<std::net::Ipv4Addr>().ok()?.is_private();
+    let size = (8..=28).contains(&prefix.parse::<u8>().ok()?);
+    (private && size).then(|| text.parse().ok()).flatten()
 }

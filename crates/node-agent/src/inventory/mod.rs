@@ -9,11 +9,12 @@ mod host;
 mod nvidia;
 mod tool;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use gpuaas_agent_protocol::PROTOCOL;
-use gpuaas_agent_protocol::inventory::{Gpu, NodeInventory, Runtime};
+use gpuaas_agent_protocol::inventory::{Gpu, NodeInventory, Runtime, Vendor};
 
 pub use declared::DeclaredGpus;
 use tool::Tools;
@@ -96,6 +97,17 @@ async fn discover(settings: &Look) -> Found {
     let mut found = nvidia::discover(&tools).await;
     found.add(amd::discover(&tools).await);
     found
+}
+
+/// Which device file is which AMD GPU, by its id: `/dev/dri/by-path` names them by their place on the bus.
+pub fn render_nodes(gpus: &[Gpu]) -> BTreeMap<String, String> {
+    let real = gpus.iter().filter(|gpu| gpu.vendor == Vendor::Amd && !gpu.simulated);
+    real.filter_map(|gpu| {
+        let link = format!("/dev/dri/by-path/pci-{}-render", gpu.bus_id.as_ref()?.to_ascii_lowercase());
+        let node = std::fs::canonicalize(link).ok()?;
+        Some((gpu.uuid.clone(), node.to_str()?.to_owned()))
+    })
+    .collect()
 }
 
 /// As images name it.

@@ -1,7 +1,5 @@
 use std::os::unix::fs::PermissionsExt as _;
 
-use gpuaas_agent_protocol::inventory::Vendor;
-
 use super::tool::Said;
 use super::*;
 
