@@ -74,11 +74,8 @@ impl Shared {
         let before = slot.record().wish;
         let mut writing = Some(writing);
         let written: Result<(), Unwritable> = step!(self.options.faults, "agent.journal", {
-            let held = match writing.take() {
-                Some(held) => held,
-                None => Arc::clone(&slot.writing).lock_owned().await,
-            };
-            self.write(&slot, (*record).clone(), held).await
+            let held = writing.take().expect("it comes back from every write");
+            self.write(&slot, (*record).clone(), held).await.map(|held| writing = Some(held))
         });
         written.map_err(unwritable)?;
         let now = self.time.now();
@@ -101,7 +98,8 @@ impl Shared {
         admission::judge(signed, &knowledge)
     }
 
-    /// The record is written; now the actor may know.
+    /// The record is written; now the actor may know. The file is still held, so that no change meant for the wish
+    /// before gets into this one.
     fn take_up(self: &Arc<Self>, slot: &Arc<Slot>, before: &Wish, again: bool) {
         let record = slot.record();
         let known = self
@@ -111,7 +109,7 @@ impl Shared {
             .insert(record.instance, Arc::clone(slot))
             .is_some();
         if again && record.wish == *before {
-            self.board.repeat(self.report(slot));
+            self.board.repeat(|| self.report(slot));
             return;
         }
         slot.wish_changed();

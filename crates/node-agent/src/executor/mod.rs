@@ -242,7 +242,7 @@ impl Shared {
     }
 
     fn publish(&self, slot: &Slot) {
-        self.board.publish(self.report(slot));
+        self.board.publish(|| self.report(slot));
     }
 
     /// Changes a record on disk, then in memory. `change` says whether there is anything to change.
@@ -253,25 +253,26 @@ impl Shared {
             return Ok(false);
         }
         record.updated_at = self.time.now();
-        self.write(slot, record, writing).await?;
+        let _writing = self.write(slot, record, writing).await?;
         Ok(true)
     }
 
-    /// The lock goes along, so that a write whose caller has gone away is still over before the next one.
+    /// The lock goes along, so that a write whose caller has gone away is still over before the next one. It comes back
+    /// for what has to happen before anybody else changes the record.
     async fn write(
         &self,
         slot: &Slot,
         record: Record,
         writing: tokio::sync::OwnedMutexGuard<()>,
-    ) -> Result<(), slot::Unwritable> {
+    ) -> Result<tokio::sync::OwnedMutexGuard<()>, slot::Unwritable> {
         let journal = Arc::clone(&self.journal);
         let written = tokio::task::spawn_blocking(move || {
             let result = journal.write(&record);
             (result.map(|()| record), writing)
         });
-        let (result, _writing) = written.await.expect("writing a file does not panic");
+        let (result, writing) = written.await.expect("writing a file does not panic");
         slot.set_record(result?);
-        Ok(())
+        Ok(writing)
     }
 }
 
