@@ -44,7 +44,9 @@ impl Executor {
     pub async fn accept(&self, signed: &SignedTask) -> Result<Accepted, Refused> {
         let result = self.shared.accept(signed).await;
         match &result {
-            Ok(accepted) => tracing::info!(task.id = %accepted.task_id, "accepted the order {}", accepted.task_id),
+            Ok(accepted) => {
+                tracing::info!(task.id = %accepted.task_id, "accepted the order {}", accepted.task_id)
+            }
             Err(refused) => {
                 tracing::warn!(refusal = refused.refusal.name(), "refused an order: {}", refused.message);
             }

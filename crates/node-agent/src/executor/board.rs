@@ -70,7 +70,8 @@ impl Changes {
         loop {
             {
                 let reports = self.board.0.reports.lock().expect("nothing panics while it is held");
-                let fresh: Vec<_> = reports.values().filter(|(number, _)| *number > self.seen).cloned().collect();
+                let fresh: Vec<_> =
+                    reports.values().filter(|(number, _)| *number > self.seen).cloned().collect();
                 if let Some(last) = fresh.iter().map(|(number, _)| *number).max() {
                     self.seen = last;
                     return Some(fresh.into_iter().map(|(_, report)| report).collect());

@@ -161,7 +161,8 @@ impl Executor {
     /// Everything the node has. Not called full before the engine has been asked.
     pub fn report_full(&self) -> NodeReport {
         let instances = self.shared.slots();
-        let instances = instances.iter().filter(|slot| !slot.is_forgotten()).map(|slot| self.shared.report(slot));
+        let instances =
+            instances.iter().filter(|slot| !slot.is_forgotten()).map(|slot| self.shared.report(slot));
         NodeReport {
             run_id: self.shared.run_id,
             full: *self.shared.recovered.borrow(),
@@ -194,7 +195,8 @@ impl Executor {
         let saved = self
             .shared
             .save(&slot, |record| {
-                let meant = record.wish == Wish::Gone && record.generation == generation && !record.acknowledged;
+                let meant =
+                    record.wish == Wish::Gone && record.generation == generation && !record.acknowledged;
                 record.acknowledged |= meant;
                 meant
             })
@@ -246,7 +248,11 @@ impl Shared {
     }
 
     /// Changes a record on disk, then in memory. `change` says whether there is anything to change.
-    async fn save(&self, slot: &Slot, change: impl FnOnce(&mut Record) -> bool) -> Result<bool, slot::Unwritable> {
+    async fn save(
+        &self,
+        slot: &Slot,
+        change: impl FnOnce(&mut Record) -> bool,
+    ) -> Result<bool, slot::Unwritable> {
         let writing = Arc::clone(&slot.writing).lock_owned().await;
         let mut record = slot.record();
         if !change(&mut record) {

@@ -79,7 +79,9 @@ fn by_content(node: &Node, instance: Uuid) -> Vec<Forgery> {
             main.memory_mib += 1;
             with_order(t, launch(vec![main]));
         }),
-        spoilt("the digest of another order", Refusal::DigestMismatch, &|t| t.order_digest = remove().digest()),
+        spoilt("the digest of another order", Refusal::DigestMismatch, &|t| {
+            t.order_digest = remove().digest()
+        }),
         spoilt("another order under the digest", Refusal::DigestMismatch, &|t| t.order = remove()),
         spoilt("an hour of grace", Refusal::SpecRefused, &|t| {
             with_order(t, gpuaas_agent_protocol::task::Order::Stop { grace_seconds: 3600 });
@@ -123,12 +125,32 @@ fn by_envelope(node: &Node, instance: Uuid) -> Vec<Forgery> {
     let unframed = BASE64.encode(node.server.sign(good.payload.as_bytes()).as_ref());
     let stranger = new_key();
     let mut list = vec![
-        ("a key nobody knows", Refusal::UnknownKey, task::sign(&next(node, instance), random_id(), &node.server)),
+        (
+            "a key nobody knows",
+            Refusal::UnknownKey,
+            task::sign(&next(node, instance), random_id(), &node.server),
+        ),
         ("the nil key", Refusal::UnknownKey, SignedTask { key_id: Uuid::nil(), ..good.clone() }),
-        ("a stranger's signature", Refusal::BadSignature, task::sign(&next(node, instance), node.server_key_id, &stranger)),
-        ("the node's own signature", Refusal::BadSignature, task::sign(&next(node, instance), node.server_key_id, &node.key)),
-        ("the signature of another order", Refusal::BadSignature, SignedTask { signature: other.signature, ..good.clone() }),
-        ("a signature without its context", Refusal::BadSignature, SignedTask { signature: unframed, ..good.clone() }),
+        (
+            "a stranger's signature",
+            Refusal::BadSignature,
+            task::sign(&next(node, instance), node.server_key_id, &stranger),
+        ),
+        (
+            "the node's own signature",
+            Refusal::BadSignature,
+            task::sign(&next(node, instance), node.server_key_id, &node.key),
+        ),
+        (
+            "the signature of another order",
+            Refusal::BadSignature,
+            SignedTask { signature: other.signature, ..good.clone() },
+        ),
+        (
+            "a signature without its context",
+            Refusal::BadSignature,
+            SignedTask { signature: unframed, ..good.clone() },
+        ),
         ("no signature", Refusal::BadSignature, SignedTask { signature: String::new(), ..good.clone() }),
         ("no base64", Refusal::BadSignature, SignedTask { signature: "§".to_owned(), ..good.clone() }),
         ("a short signature", Refusal::BadSignature, signature(&|bytes| drop(bytes.pop()))),
@@ -137,11 +159,31 @@ fn by_envelope(node: &Node, instance: Uuid) -> Vec<Forgery> {
         ("a flipped signature", Refusal::BadSignature, signature(&|bytes| bytes[5] ^= 1)),
         ("an empty payload, signed", Refusal::Malformed, text("")),
         ("no object, signed", Refusal::Malformed, text("[]")),
-        ("an unknown field, signed", Refusal::Malformed, text(&good.payload.replacen('{', "{\"privileged\":true,", 1))),
-        ("an unknown order, signed", Refusal::Malformed, text(&good.payload.replace("container.stop", "host.exec"))),
-        ("a negative generation, signed", Refusal::Malformed, text(&good.payload.replace("\"generation\":6", "\"generation\":-6"))),
-        ("a field twice, signed", Refusal::Malformed, text(&good.payload.replacen('{', "{\"generation\":9,", 1))),
-        ("spaces at the end", Refusal::BadSignature, SignedTask { payload: format!("{} ", good.payload), ..good.clone() }),
+        (
+            "an unknown field, signed",
+            Refusal::Malformed,
+            text(&good.payload.replacen('{', "{\"privileged\":true,", 1)),
+        ),
+        (
+            "an unknown order, signed",
+            Refusal::Malformed,
+            text(&good.payload.replace("container.stop", "host.exec")),
+        ),
+        (
+            "a negative generation, signed",
+            Refusal::Malformed,
+            text(&good.payload.replace("\"generation\":6", "\"generation\":-6")),
+        ),
+        (
+            "a field twice, signed",
+            Refusal::Malformed,
+            text(&good.payload.replacen('{', "{\"generation\":9,", 1)),
+        ),
+        (
+            "spaces at the end",
+            Refusal::BadSignature,
+            SignedTask { payload: format!("{} ", good.payload), ..good.clone() },
+        ),
     ];
     list.extend((0..12).map(|index| ("a flipped byte", Refusal::BadSignature, flipped(index * 41 + 3))));
     list
@@ -197,7 +239,11 @@ async fn an_order_is_heard_once_even_over_restarts() {
         assert_eq!(executor.accept(replay).await.unwrap_err().refusal, Refusal::Replayed);
     }
     let late = node.order(&executor, instance, 1, up).await.unwrap_err();
-    assert_eq!(late.refusal, Refusal::StaleGeneration, "a removed instance is not brought back by an old order");
+    assert_eq!(
+        late.refusal,
+        Refusal::StaleGeneration,
+        "a removed instance is not brought back by an old order"
+    );
     assert_eq!(engine.counts().creates.len(), 1);
     node.order(&executor, instance, 2, remove()).await.expect("asked again, answered again");
     let again = crate::support::wait_phase(&executor, instance, 2, Phase::Removed).await;
@@ -251,7 +297,10 @@ async fn without_trust_nothing_is_obeyed_and_a_retired_key_is_not_either() {
     let mut trust = node.trust();
     trust.verifiers[0].accepted_until = Some(NOW - SECOND);
     executor.set_trust(trust.clone()).await;
-    assert_eq!(node.order(&executor, instance, 1, up.clone()).await.unwrap_err().refusal, Refusal::UnknownKey);
+    assert_eq!(
+        node.order(&executor, instance, 1, up.clone()).await.unwrap_err().refusal,
+        Refusal::UnknownKey
+    );
     trust.verifiers[0].public_key = BASE64.encode(new_key().public_key().as_ref());
     trust.verifiers[0].accepted_until = None;
     executor.set_trust(trust).await;

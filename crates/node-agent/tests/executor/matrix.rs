@@ -19,11 +19,22 @@ fn script() -> Vec<(Order, Phase)> {
     let mut main = component("main");
     main.readiness = Some(exec_probe(&["true"]));
     let up = launch(vec![main, component("side")]);
-    vec![(up.clone(), Phase::Running), (stop(), Phase::Stopped), (up, Phase::Running), (remove(), Phase::Removed)]
+    vec![
+        (up.clone(), Phase::Running),
+        (stop(), Phase::Stopped),
+        (up, Phase::Running),
+        (remove(), Phase::Removed),
+    ]
 }
 
 /// Sends an order until it is accepted, as the control plane does, and waits for its end.
-async fn carry_out(node: &Node, executor: &Executor, instance: Uuid, generation: u64, step: &(Order, Phase)) -> InstanceReport {
+async fn carry_out(
+    node: &Node,
+    executor: &Executor,
+    instance: Uuid,
+    generation: u64,
+    step: &(Order, Phase),
+) -> InstanceReport {
     while node.order(executor, instance, generation, step.0.clone()).await.is_err() {
         tokio::task::yield_now().await;
     }

@@ -94,7 +94,9 @@ impl Door {
         let mut serving = self.serving.lock().unwrap();
         let task = serving.1.spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndoor").await;
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndoor")
+                    .await;
                 let _ = stream.shutdown().await;
             }
         });
@@ -271,7 +273,12 @@ pub(crate) async fn wait_for(
     }
 }
 
-pub(crate) async fn wait_phase(executor: &Executor, instance: Uuid, generation: u64, phase: Phase) -> InstanceReport {
+pub(crate) async fn wait_phase(
+    executor: &Executor,
+    instance: Uuid,
+    generation: u64,
+    phase: Phase,
+) -> InstanceReport {
     wait_for(executor, instance, &format!("{phase:?} of generation {generation}"), |report| {
         report.generation == generation && report.phase == phase
     })
