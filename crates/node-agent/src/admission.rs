@@ -124,7 +124,6 @@ fn check_order(order: &Order) -> Result<(), Refused> {
     }
 }
 
-
 pub(crate) fn refused(refusal: Refusal, message: &str) -> Refused {
     Refused { refusal, message: message.to_owned() }
 }

@@ -135,7 +135,8 @@ impl Record {
         self.wish != Wish::Gone
             || !self.acknowledged
             || (self.era >= era
-                && now.saturating_sub(self.updated_at) <= i64::try_from(LONGEST_VALIDITY.as_micros()).unwrap_or(i64::MAX))
+                && now.saturating_sub(self.updated_at)
+                    <= i64::try_from(LONGEST_VALIDITY.as_micros()).unwrap_or(i64::MAX))
     }
 }
 
@@ -178,7 +179,9 @@ impl Journal {
         for entry in fs::read_dir(root.join("instances"))? {
             let path = entry?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => remembered.records.extend(journal.read::<Record>(&path, &mut remembered.warnings)),
+                Some("json") => {
+                    remembered.records.extend(journal.read::<Record>(&path, &mut remembered.warnings))
+                }
                 // Half of a write that a crash cut short.
                 Some("new") => fs::remove_file(&path)?,
                 _ => {}
@@ -245,10 +248,10 @@ impl Journal {
             Ok(value) => Some(value),
             Err(error) => {
                 let aside = path.with_extension("json.corrupt");
-                let moved = fs::rename(path, &aside).map_or("stays where it is".to_owned(), |()| {
-                    format!("is now {}", aside.display())
-                });
-                warnings.push(format!("The journal file {} is damaged ({error}); it {moved}.", path.display()));
+                let moved = fs::rename(path, &aside)
+                    .map_or("stays where it is".to_owned(), |()| format!("is now {}", aside.display()));
+                warnings
+                    .push(format!("The journal file {} is damaged ({error}); it {moved}.", path.display()));
                 None
             }
         }
@@ -256,11 +259,21 @@ impl Journal {
 }
 
 /// The tombstones to let go: the oldest of those nobody needs, as far as there are too many.
-pub fn surplus_tombstones<'a>(records: impl Iterator<Item = &'a Record>, era: u64, now: i64, most: usize) -> Vec<Uuid> {
+pub fn surplus_tombstones<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    era: u64,
+    now: i64,
+    most: usize,
+) -> Vec<Uuid> {
     let mut stones: Vec<&Record> = records.filter(|record| record.wish == Wish::Gone).collect();
     let surplus = stones.len().saturating_sub(most);
     stones.sort_by_key(|record| record.updated_at);
-    stones.into_iter().filter(|record| !record.is_needed(era, now)).take(surplus).map(|record| record.instance).collect()
+    stones
+        .into_iter()
+        .filter(|record| !record.is_needed(era, now))
+        .take(surplus)
+        .map(|record| record.instance)
+        .collect()
 }
 
 fn gone_is_fine(result: io::Result<()>) -> io::Result<()> {

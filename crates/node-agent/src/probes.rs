@@ -44,7 +44,11 @@ pub async fn probe(
         .unwrap_or_else(|_| Err(format!("No answer within {} ms.", probe.timeout_ms)))
 }
 
-fn dial(runtime: &dyn ContainerRuntime, container: &ContainerView, port: u16) -> Result<SocketAddr, Complaint> {
+fn dial(
+    runtime: &dyn ContainerRuntime,
+    container: &ContainerView,
+    port: u16,
+) -> Result<SocketAddr, Complaint> {
     runtime.dial_address(container, port).ok_or_else(|| "The container has no address.".to_owned())
 }
 
@@ -55,8 +59,9 @@ async fn connect(at: SocketAddr) -> Result<TcpStream, Complaint> {
 /// By hand: one request, one status line. A client library would follow redirects and reuse connections.
 async fn http(at: SocketAddr, path: &str) -> Result<(), Complaint> {
     let mut stream = connect(at).await?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nUser-Agent: gpuaas-agent\r\nAccept: */*\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {at}\r\nUser-Agent: gpuaas-agent\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+    );
     let failed = |error: std::io::Error| format!("Port {}: {error}.", at.port());
     stream.write_all(request.as_bytes()).await.map_err(failed)?;
     let mut head = Vec::with_capacity(64);

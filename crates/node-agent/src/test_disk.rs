@@ -15,7 +15,10 @@ impl SmallDisk {
             .arg(&path)
             .status()
             .is_ok_and(|status| status.success());
-        assert!(done, "this test mounts a small disk and needs root: sudo -E cargo test -p gpuaas-node-agent");
+        assert!(
+            done,
+            "this test mounts a small disk and needs root: sudo -E cargo test -p gpuaas-node-agent"
+        );
         Self(path)
     }
 

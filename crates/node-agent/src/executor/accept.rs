@@ -44,7 +44,9 @@ impl Executor {
     pub async fn accept(&self, signed: &SignedTask) -> Result<Accepted, Refused> {
         let result = self.shared.accept(signed).await;
         match &result {
-            Ok(accepted) => tracing::info!(task.id = %accepted.task_id, "accepted the order {}", accepted.task_id),
+            Ok(accepted) => {
+                tracing::info!(task.id = %accepted.task_id, "accepted the order {}", accepted.task_id)
+            }
             Err(refused) => {
                 tracing::warn!(refusal = refused.refusal.name(), "refused an order: {}", refused.message);
             }
@@ -74,11 +76,8 @@ impl Shared {
         let before = slot.record().wish;
         let mut writing = Some(writing);
         let written: Result<(), Unwritable> = step!(self.options.faults, "agent.journal", {
-            let held = match writing.take() {
-                Some(held) => held,
-                None => Arc::clone(&slot.writing).lock_owned().await,
-            };
-            self.write(&slot, (*record).clone(), held).await
+            let held = writing.take().expect("it comes back from every write");
+            self.write(&slot, (*record).clone(), held).await.map(|held| writing = Some(held))
         });
         written.map_err(unwritable)?;
         let now = self.time.now();
@@ -101,7 +100,8 @@ impl Shared {
         admission::judge(signed, &knowledge)
     }
 
-    /// The record is written; now the actor may know.
+    /// The record is written; now the actor may know. The file is still held, so that no change meant for the wish
+    /// before gets into this one.
     fn take_up(self: &Arc<Self>, slot: &Arc<Slot>, before: &Wish, again: bool) {
         let record = slot.record();
         let known = self
@@ -111,7 +111,7 @@ impl Shared {
             .insert(record.instance, Arc::clone(slot))
             .is_some();
         if again && record.wish == *before {
-            self.board.repeat(self.report(slot));
+            self.board.repeat(|| self.report(slot));
             return;
         }
         slot.wish_changed();

@@ -80,8 +80,15 @@ async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
     loop {
         let (stamp, wishes) = slot.stamp();
         let record = slot.record();
-        let mut actor =
-            Actor { shared: Arc::clone(&shared), slot: Arc::clone(&slot), instance, stamp, wishes, record, ports };
+        let mut actor = Actor {
+            shared: Arc::clone(&shared),
+            slot: Arc::clone(&slot),
+            instance,
+            stamp,
+            wishes,
+            record,
+            ports,
+        };
         let outcome = actor.pursue().await;
         let gone = slot.record().wish == Wish::Gone;
         match outcome {
@@ -110,7 +117,9 @@ async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
 }
 
 /// Waits for all of them, whatever comes of some: a call to the engine is not cut off.
-pub(super) async fn all(work: impl IntoIterator<Item = impl Future<Output = Result<(), Halt>>>) -> Result<(), Halt> {
+pub(super) async fn all(
+    work: impl IntoIterator<Item = impl Future<Output = Result<(), Halt>>>,
+) -> Result<(), Halt> {
     futures_util::future::join_all(work).await.into_iter().collect()
 }
 
@@ -119,7 +128,9 @@ impl Actor {
     async fn pursue(&mut self) -> Result<(), Halt> {
         let record = self.record.clone();
         match (&record.wish, record.phase) {
-            (Wish::Gone, _) | (Wish::Launch { .. }, Phase::Failed) | (Wish::Stop { .. }, Phase::Stopped) => Ok(()),
+            (Wish::Gone, _) | (Wish::Launch { .. }, Phase::Failed) | (Wish::Stop { .. }, Phase::Stopped) => {
+                Ok(())
+            }
             (Wish::Launch { spec }, _) => match record.failure {
                 Some(_) => self.clean_up_failed(spec.stop_grace_seconds).await,
                 None => self.launch(spec).await,
@@ -243,7 +254,11 @@ impl Actor {
             self.open_door(subnet).await?;
         }
         self.show_components(&found.containers, |_| false);
-        let health = if found.containers.iter().all(|c| c.state.is_running()) { Health::Unknown } else { Health::Unhealthy };
+        let health = if found.containers.iter().all(|c| c.state.is_running()) {
+            Health::Unknown
+        } else {
+            Health::Unhealthy
+        };
         self.show(|live| live.health = health);
         let running = found.containers.iter().filter(|container| container.state.is_running());
         let ends: Vec<_> = running.map(|container| self.runtime().wait_exit(&container.id)).collect();

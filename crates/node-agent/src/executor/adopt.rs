@@ -17,10 +17,13 @@ impl Shared {
     pub(super) async fn adopt_unknown(self: &Arc<Self>) -> Result<(), Failure> {
         let found = self.options.runtime.list(self.options.node_id, None).await?;
         let mut adopted: BTreeMap<Uuid, Record> = BTreeMap::new();
-        let running = found.containers.iter().map(|container| (&container.labels, container.state.is_running()));
+        let running =
+            found.containers.iter().map(|container| (&container.labels, container.state.is_running()));
         let networks = found.networks.iter().map(|network| (&network.labels, false));
         for (labels, running) in running.chain(networks) {
-            let record = adopted.entry(labels.instance).or_insert_with(|| Record::new(labels.instance, self.time.now()));
+            let record = adopted
+                .entry(labels.instance)
+                .or_insert_with(|| Record::new(labels.instance, self.time.now()));
             if labels.generation >= record.generation {
                 record.generation = labels.generation;
                 record.era = labels.era;
@@ -31,7 +34,10 @@ impl Shared {
             }
         }
         for instance in scratch::instances(&self.options.scratch) {
-            adopted.entry(instance).or_insert_with(|| Record { phase: Phase::Stopped, ..Record::new(instance, self.time.now()) });
+            adopted.entry(instance).or_insert_with(|| Record {
+                phase: Phase::Stopped,
+                ..Record::new(instance, self.time.now())
+            });
         }
         for (instance, record) in adopted {
             // The gate keeps an order for it from getting in between.

@@ -18,21 +18,23 @@ struct Inner {
 
 impl Board {
     /// Keeps a report; tells only if it says something new.
-    pub(super) fn publish(&self, report: InstanceReport) {
-        self.put(report, false);
+    pub(super) fn publish(&self, look: impl FnOnce() -> InstanceReport) {
+        self.put(look, false);
     }
 
     /// Keeps and tells, even if nothing is new: somebody has asked again.
-    pub(super) fn repeat(&self, report: InstanceReport) {
-        self.put(report, true);
+    pub(super) fn repeat(&self, look: impl FnOnce() -> InstanceReport) {
+        self.put(look, true);
     }
 
     pub(super) fn forget(&self, instance: Uuid) {
         self.0.reports.lock().expect("nothing panics while it is held").remove(&instance);
     }
 
-    fn put(&self, report: InstanceReport, always: bool) {
+    /// Looks while the board is held, so that an older look never overwrites a newer one.
+    fn put(&self, look: impl FnOnce() -> InstanceReport, always: bool) {
         let mut reports = self.0.reports.lock().expect("nothing panics while it is held");
+        let report = look();
         let known = reports.get(&report.instance_id);
         let same = known.is_some_and(|(_, known)| {
             InstanceReport { observed_at: report.observed_at, ..known.clone() } == report
@@ -68,7 +70,8 @@ impl Changes {
         loop {
             {
                 let reports = self.board.0.reports.lock().expect("nothing panics while it is held");
-                let fresh: Vec<_> = reports.values().filter(|(number, _)| *number > self.seen).cloned().collect();
+                let fresh: Vec<_> =
+                    reports.values().filter(|(number, _)| *number > self.seen).cloned().collect();
                 if let Some(last) = fresh.iter().map(|(number, _)| *number).max() {
                     self.seen = last;
                     return Some(fresh.into_iter().map(|(_, report)| report).collect());

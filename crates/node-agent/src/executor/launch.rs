@@ -29,7 +29,8 @@ impl Actor {
             found = self.look().await?;
         }
         let was_running = self.record.phase == Phase::Running;
-        let complete = spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
+        let complete =
+            spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
         if !was_running && !complete {
             self.show_phase(Phase::Creating);
         }
@@ -46,12 +47,18 @@ impl Actor {
         self.supervise(spec, was_running).await
     }
 
-    async fn make_containers(&self, spec: &WorkloadSpec, missing: &[&ComponentSpec], subnet: Subnet) -> Result<(), Halt> {
+    async fn make_containers(
+        &self,
+        spec: &WorkloadSpec,
+        missing: &[&ComponentSpec],
+        subnet: Subnet,
+    ) -> Result<(), Halt> {
         let users = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
         self.show_phase(Phase::Creating);
         let mut folders: BTreeMap<&str, Vec<(PathBuf, String)>> = BTreeMap::new();
         for (component, user) in missing.iter().zip(&users) {
-            let binds = step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
+            let binds =
+                step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
             folders.insert(&component.name, binds);
         }
         let base_url = self.open_door(subnet).await?;
@@ -133,7 +140,11 @@ impl Actor {
         };
         let pulled = self.unless_superseded(tokio::time::timeout(deadline, pulling)).await?;
         let late = || {
-            let detail = format!("The pull of {} took longer than {} s.", component.image.reference, deadline.as_secs());
+            let detail = format!(
+                "The pull of {} took longer than {} s.",
+                component.image.reference,
+                deadline.as_secs()
+            );
             Failure::new(FailureReason::ImagePullTimeout, detail)
         };
         Ok(pulled.unwrap_or_else(|_| Err(late()))?)
@@ -158,7 +169,9 @@ impl Actor {
         });
         made.collect::<Result<_, _>>().map_err(|error: std::io::Error| {
             let reason = match error.kind() {
-                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FailureReason::DiskFull,
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    FailureReason::DiskFull
+                }
                 _ => FailureReason::Internal,
             };
             Halt::Failed(Failure::new(reason, format!("The scratch folder cannot be made: {error}.")))
@@ -181,7 +194,8 @@ impl Actor {
             self.show_phase(Phase::Starting);
         }
         let found = self.look().await?;
-        let whole = spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
+        let whole =
+            spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
         if !whole {
             let detail = "A container vanished while it was started.";
             return Err(Halt::Again(Failure::new(FailureReason::ContainerStartFailed, detail)));
@@ -196,15 +210,20 @@ impl Actor {
         step!(self.shared.options.faults, "agent.start", self.runtime().start(id).await.map_err(Halt::from))
     }
 
-    pub(super) fn show_components(&self, containers: &[ContainerView], ready: impl Fn(&ContainerView) -> bool) {
-        let components: Vec<Component> = containers
-            .iter()
-            .map(|view| Component { ready: ready(view), view: view.clone() })
-            .collect();
+    pub(super) fn show_components(
+        &self,
+        containers: &[ContainerView],
+        ready: impl Fn(&ContainerView) -> bool,
+    ) {
+        let components: Vec<Component> =
+            containers.iter().map(|view| Component { ready: ready(view), view: view.clone() }).collect();
         self.show(|live| live.components = components);
     }
 }
 
-pub(super) fn of_component<'a>(containers: &'a [ContainerView], component: &ComponentSpec) -> Option<&'a ContainerView> {
+pub(super) fn of_component<'a>(
+    containers: &'a [ContainerView],
+    component: &ComponentSpec,
+) -> Option<&'a ContainerView> {
     containers.iter().find(|container| container.labels.component.as_deref() == Some(component.name.as_str()))
 }

@@ -161,7 +161,8 @@ impl Executor {
     /// Everything the node has. Not called full before the engine has been asked.
     pub fn report_full(&self) -> NodeReport {
         let instances = self.shared.slots();
-        let instances = instances.iter().filter(|slot| !slot.is_forgotten()).map(|slot| self.shared.report(slot));
+        let instances =
+            instances.iter().filter(|slot| !slot.is_forgotten()).map(|slot| self.shared.report(slot));
         NodeReport {
             run_id: self.shared.run_id,
             full: *self.shared.recovered.borrow(),
@@ -194,7 +195,8 @@ impl Executor {
         let saved = self
             .shared
             .save(&slot, |record| {
-                let meant = record.wish == Wish::Gone && record.generation == generation && !record.acknowledged;
+                let meant =
+                    record.wish == Wish::Gone && record.generation == generation && !record.acknowledged;
                 record.acknowledged |= meant;
                 meant
             })
@@ -242,36 +244,41 @@ impl Shared {
     }
 
     fn publish(&self, slot: &Slot) {
-        self.board.publish(self.report(slot));
+        self.board.publish(|| self.report(slot));
     }
 
     /// Changes a record on disk, then in memory. `change` says whether there is anything to change.
-    async fn save(&self, slot: &Slot, change: impl FnOnce(&mut Record) -> bool) -> Result<bool, slot::Unwritable> {
+    async fn save(
+        &self,
+        slot: &Slot,
+        change: impl FnOnce(&mut Record) -> bool,
+    ) -> Result<bool, slot::Unwritable> {
         let writing = Arc::clone(&slot.writing).lock_owned().await;
         let mut record = slot.record();
         if !change(&mut record) {
             return Ok(false);
         }
         record.updated_at = self.time.now();
-        self.write(slot, record, writing).await?;
+        let _writing = self.write(slot, record, writing).await?;
         Ok(true)
     }
 
-    /// The lock goes along, so that a write whose caller has gone away is still over before the next one.
+    /// The lock goes along, so that a write whose caller has gone away is still over before the next one. It comes back
+    /// for what has to happen before anybody else changes the record.
     async fn write(
         &self,
         slot: &Slot,
         record: Record,
         writing: tokio::sync::OwnedMutexGuard<()>,
-    ) -> Result<(), slot::Unwritable> {
+    ) -> Result<tokio::sync::OwnedMutexGuard<()>, slot::Unwritable> {
         let journal = Arc::clone(&self.journal);
         let written = tokio::task::spawn_blocking(move || {
             let result = journal.write(&record);
             (result.map(|()| record), writing)
         });
-        let (result, _writing) = written.await.expect("writing a file does not panic");
+        let (result, writing) = written.await.expect("writing a file does not panic");
         slot.set_record(result?);
-        Ok(())
+        Ok(writing)
     }
 }
 

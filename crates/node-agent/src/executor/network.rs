@@ -19,7 +19,11 @@ pub(super) fn is_internal(spec: &WorkloadSpec) -> bool {
 }
 
 impl Actor {
-    pub(super) async fn ensure_network(&mut self, spec: &WorkloadSpec, found: &Found) -> Result<Subnet, Halt> {
+    pub(super) async fn ensure_network(
+        &mut self,
+        spec: &WorkloadSpec,
+        found: &Found,
+    ) -> Result<Subnet, Halt> {
         if let Some(subnet) = found.networks.iter().find_map(|network| network.subnet) {
             return Ok(subnet);
         }
@@ -42,7 +46,10 @@ impl Actor {
                 NetworkMade::Overlaps => refused.push(subnet),
             }
         }
-        Err(Halt::Again(Failure::new(FailureReason::NetworkExhausted, "Every range that was tried is in use.")))
+        Err(Halt::Again(Failure::new(
+            FailureReason::NetworkExhausted,
+            "Every range that was tried is in use.",
+        )))
     }
 
     /// The first range that no network has and no other actor is about to take.

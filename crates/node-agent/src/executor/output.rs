@@ -18,19 +18,23 @@ const SAVED_LINES: u32 = 20_000;
 impl Executor {
     /// `None` where there is no such instance. Of what runs from the engine, of what ran from what was kept.
     pub async fn logs(&self, instance: Uuid, query: LogQuery) -> Result<Option<LogStream>, Failure> {
-        let Some(slot) = self.shared.find(instance).filter(|slot| !slot.is_forgotten()) else { return Ok(None) };
+        let Some(slot) = self.shared.find(instance).filter(|slot| !slot.is_forgotten()) else {
+            return Ok(None);
+        };
         let wanted = |name: &str| query.component.as_deref().is_none_or(|component| component == name);
         let found = self.shared.options.runtime.list(self.shared.options.node_id, Some(instance)).await?;
         let generation = slot.record().generation;
         let mut streams = Vec::new();
         for container in &found.containers {
             let name = container.labels.component.as_deref().unwrap_or_default();
-            if wanted(name) && container.labels.generation == generation && container.state != State::Created {
+            if wanted(name) && container.labels.generation == generation && container.state != State::Created
+            {
                 streams.push(self.shared.options.runtime.logs(container, &query).await?);
             }
         }
         if streams.is_empty() {
-            for component in self.shared.journal.saved_logs(instance).into_iter().filter(|name| wanted(name)) {
+            for component in self.shared.journal.saved_logs(instance).into_iter().filter(|name| wanted(name))
+            {
                 streams.push(self.shared.saved_log(instance, component, query.clone()).await);
             }
         }
@@ -43,11 +47,14 @@ impl Executor {
 
     /// `None` where there is no such instance.
     pub async fn stats(&self, instance: Uuid) -> Result<Option<InstanceStats>, Failure> {
-        let Some(slot) = self.shared.find(instance).filter(|slot| !slot.is_forgotten()) else { return Ok(None) };
+        let Some(slot) = self.shared.find(instance).filter(|slot| !slot.is_forgotten()) else {
+            return Ok(None);
+        };
         let live = slot.live();
         let running = live.components.iter().filter(|component| component.view.state.is_running());
         let runtime = &self.shared.options.runtime;
-        let components = futures_util::future::try_join_all(running.map(|component| runtime.stats(&component.view)));
+        let components =
+            futures_util::future::try_join_all(running.map(|component| runtime.stats(&component.view)));
         Ok(Some(InstanceStats { components: components.await?, simulated: runtime.is_simulated() }))
     }
 }
@@ -76,14 +83,17 @@ impl Shared {
         let component = container.labels.component.clone().unwrap_or_default();
         let saved = tokio::task::spawn_blocking(move || journal.save_log(instance, &component, &bytes)).await;
         let saved = saved.expect("writing a file does not panic");
-        saved.map_err(|error| Failure::new(FailureReason::DiskFull, format!("The log cannot be kept: {error}.")))
+        saved.map_err(|error| {
+            Failure::new(FailureReason::DiskFull, format!("The log cannot be kept: {error}."))
+        })
     }
 
     async fn saved_log(&self, instance: Uuid, component: String, query: LogQuery) -> LogStream {
         let journal = Arc::clone(&self.journal);
         let read = tokio::task::spawn_blocking(move || journal.read_log(instance, &component)).await;
         let text = read.expect("reading a file does not panic").unwrap_or_default();
-        let lines = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
+        let lines =
+            text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
         let since = query.since.unwrap_or(i64::MIN);
         let lines: Vec<LogLine> = lines.filter(|line| line.at >= since).collect();
         let skip = query.tail.map_or(0, |tail| lines.len().saturating_sub(tail as usize));

@@ -25,7 +25,12 @@ pub(super) struct HostPorts(BTreeMap<u16, AbortHandle>);
 
 impl HostPorts {
     /// Opens what is missing.
-    pub(super) async fn ensure(&mut self, shared: &Arc<Shared>, instance: Uuid, spec: &WorkloadSpec) -> Result<(), Failure> {
+    pub(super) async fn ensure(
+        &mut self,
+        shared: &Arc<Shared>,
+        instance: Uuid,
+        spec: &WorkloadSpec,
+    ) -> Result<(), Failure> {
         for component in &spec.components {
             for (port, host) in component.ports.iter().filter_map(|port| Some((port.container, port.host?))) {
                 if self.0.contains_key(&host) {
@@ -34,8 +39,12 @@ impl HostPorts {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, host)).await.map_err(|error| {
                     Failure::new(FailureReason::PortTaken, format!("127.0.0.1:{host}: {error}."))
                 })?;
-                let target =
-                    Target { shared: Arc::downgrade(shared), instance, component: component.name.clone(), port };
+                let target = Target {
+                    shared: Arc::downgrade(shared),
+                    instance,
+                    component: component.name.clone(),
+                    port,
+                };
                 self.0.insert(host, shared.tasks.spawn(serve(listener, target)));
             }
         }
@@ -82,7 +91,9 @@ async fn serve(listener: TcpListener, target: Target) {
         };
         // A workload that refuses is told by closing.
         let Some(shared) = target.shared.upgrade() else { return };
-        let Ok(mut inside) = shared.connect(target.instance, &target.component, target.port).await else { continue };
+        let Ok(mut inside) = shared.connect(target.instance, &target.component, target.port).await else {
+            continue;
+        };
         connections.spawn(async move {
             let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
         });
@@ -101,15 +112,19 @@ impl Shared {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "No such instance, component or port.");
         let slot = self.find(instance).ok_or_else(missing)?;
         let Wish::Launch { spec } = slot.record().wish else { return Err(missing()) };
-        let declared = spec.components.iter().find(|declared| declared.name == component).ok_or_else(missing)?;
+        let declared =
+            spec.components.iter().find(|declared| declared.name == component).ok_or_else(missing)?;
         if !declared.ports.iter().any(|declared| declared.container == port) {
             return Err(missing());
         }
         let live = slot.live();
-        let running = live.components.iter().map(|component| &component.view).find(|view| {
-            view.labels.component.as_deref() == Some(component) && view.state.is_running()
-        });
-        let view = running.ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "The component does not run."))?;
+        let running = live
+            .components
+            .iter()
+            .map(|component| &component.view)
+            .find(|view| view.labels.component.as_deref() == Some(component) && view.state.is_running());
+        let view = running
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "The component does not run."))?;
         let address = self.options.runtime.dial_address(view, port).ok_or(io::ErrorKind::NotConnected)?;
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

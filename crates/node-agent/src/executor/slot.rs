@@ -116,7 +116,8 @@ impl Slot {
 
     /// A new wish is in the record: what was true of the old one is forgotten, and the actor is woken.
     pub(super) fn wish_changed(&self) {
-        *self.live.lock().expect("nothing panics while it is held") = Live::of(&self.record());
+        let mut live = self.live.lock().expect("nothing panics while it is held");
+        *live = Live::of(&self.record());
         self.wishes.send_modify(|count| *count += 1);
     }
 

@@ -90,7 +90,8 @@ impl Actor {
             Seen::Ready => return Ok(()),
             Seen::Unseen(failure) => return Err(failure.into()),
             Seen::Lost(complaint) => {
-                self.spend_restart(spec.restart, &watched[index], FailureReason::HealthLost, &complaint).await?;
+                self.spend_restart(spec.restart, &watched[index], FailureReason::HealthLost, &complaint)
+                    .await?;
                 let grace = Duration::from_secs(u64::from(spec.stop_grace_seconds));
                 self.runtime().stop(&watched[index].view.id, grace).await?;
             }
@@ -151,7 +152,8 @@ impl Actor {
         watch: &Watch<'a>,
     ) -> Pin<Box<dyn Future<Output = (usize, Seen)> + Send + 'a>> {
         let (runtime, slot) = (Arc::clone(&self.shared.options.runtime), Arc::clone(&self.slot));
-        let (spec, view, ready, complaint) = (watch.spec, watch.view.clone(), watch.ready, Arc::clone(&watch.complaint));
+        let (spec, view, ready, complaint) =
+            (watch.spec, watch.view.clone(), watch.ready, Arc::clone(&watch.complaint));
         Box::pin(async move {
             let probing = async {
                 match (ready, &spec.readiness, &spec.liveness) {
@@ -160,7 +162,9 @@ impl Actor {
                         until_ready(&*runtime, &slot, &view, readiness, &complaint).await;
                         Seen::Ready
                     }
-                    (true, _, Some(liveness)) => Seen::Lost(until_lost(&*runtime, &slot, &view, liveness).await),
+                    (true, _, Some(liveness)) => {
+                        Seen::Lost(until_lost(&*runtime, &slot, &view, liveness).await)
+                    }
                     (true, _, None) => std::future::pending().await,
                 }
             };
@@ -234,7 +238,12 @@ async fn until_ready(
 }
 
 /// Probes for life until so many probes in a row have failed.
-async fn until_lost(runtime: &dyn ContainerRuntime, slot: &Slot, view: &ContainerView, liveness: &Probe) -> Complaint {
+async fn until_lost(
+    runtime: &dyn ContainerRuntime,
+    slot: &Slot,
+    view: &ContainerView,
+    liveness: &Probe,
+) -> Complaint {
     let mut failures = 0;
     loop {
         tokio::time::sleep(Duration::from_millis(u64::from(liveness.interval_ms))).await;
@@ -261,9 +270,7 @@ fn why_ended(view: &ContainerView) -> (FailureReason, String) {
         State::Exited { code, error, .. } => {
             (FailureReason::ContainerExited, format!("The process ended with exit code {code}: {error}"))
         }
-        State::Created | State::Running => {
-            (FailureReason::ContainerExited, "The process ended.".to_owned())
-        }
+        State::Created | State::Running => (FailureReason::ContainerExited, "The process ended.".to_owned()),
     }
 }
 

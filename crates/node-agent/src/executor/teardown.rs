@@ -72,7 +72,8 @@ impl Actor {
         let removed: Result<(), Halt> = step!(self.shared.options.faults, "agent.remove_scratch", {
             let root = root.clone();
             let done = tokio::task::spawn_blocking(move || scratch::remove(&root, instance)).await;
-            done.expect("removing a folder does not panic").map_err(|error| on_disk("The scratch folder stays", &error))
+            done.expect("removing a folder does not panic")
+                .map_err(|error| on_disk("The scratch folder stays", &error))
         });
         removed?;
         let removed: Result<(), Halt> = step!(self.shared.options.faults, "agent.remove_logs", {
@@ -84,7 +85,8 @@ impl Actor {
 
     /// Looks again; only what was not found is attested.
     async fn attest(&mut self) -> Result<(), Halt> {
-        let left: Result<Left, Halt> = step!(self.shared.options.faults, "agent.verify", self.count_left().await);
+        let left: Result<Left, Halt> =
+            step!(self.shared.options.faults, "agent.verify", self.count_left().await);
         let left = left?;
         if !left.is_nothing() {
             let detail = format!(
@@ -193,8 +195,11 @@ impl Actor {
             })?;
         }
         // Logs that cannot be kept must not keep the container.
-        let kept: Result<(), Halt> =
-            step!(self.shared.options.faults, "agent.save_logs", self.shared.keep_logs(container).await.map_err(again));
+        let kept: Result<(), Halt> = step!(
+            self.shared.options.faults,
+            "agent.save_logs",
+            self.shared.keep_logs(container).await.map_err(again)
+        );
         if let Err(Halt::Again(failure)) = kept {
             tracing::warn!(instance.id = %self.instance, "could not keep the last logs of {}: {failure}", container.name);
         }

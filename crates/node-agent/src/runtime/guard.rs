@@ -12,7 +12,8 @@ const INPUT: &str = "GPUAAS-INPUT";
 const FORWARD: &str = "GPUAAS-FORWARD";
 /// Every bridge of ours; `+` is the packet filter's own wild card.
 const BRIDGES: &str = "gpuaas-+";
-const PRIVATE: &[&str] = &["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"];
+const PRIVATE: &[&str] =
+    &["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"];
 
 pub struct Guard {
     instance_api_port: u16,
@@ -31,6 +32,9 @@ impl Guard {
 
     /// Puts every rule in place that is missing. The error is a sentence for the operator.
     pub async fn ensure(&self) -> Result<(), String> {
+        // Looking and adding are two calls: one at a time, or a rule stands twice.
+        static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+        let _turn = TURN.lock().await;
         self.chain(INPUT).await?;
         self.chain(FORWARD).await?;
         let port = self.instance_api_port.to_string();
@@ -81,7 +85,10 @@ impl Guard {
             .output()
             .await
             .map_err(|error| {
-                format!("The packet filter cannot be set, so workloads may reach the node: {}: {error}.", self.program)
+                format!(
+                    "The packet filter cannot be set, so workloads may reach the node: {}: {error}.",
+                    self.program
+                )
             })?;
         if output.status.success() {
             return Ok(());
@@ -109,7 +116,10 @@ mod tests {
     #[tokio::test]
     async fn a_missing_packet_filter_is_said_not_swallowed() {
         let problem = Guard::with_program(7075, "/nowhere/iptables").ensure().await.unwrap_err();
-        assert!(problem.contains("workloads may reach the node") && problem.contains("/nowhere/iptables"), "{problem}");
+        assert!(
+            problem.contains("workloads may reach the node") && problem.contains("/nowhere/iptables"),
+            "{problem}"
+        );
         let problem = Guard::with_program(7075, "/bin/false").ensure().await.unwrap_err();
         assert!(problem.contains("/bin/false -N GPUAAS-INPUT"), "{problem}");
     }

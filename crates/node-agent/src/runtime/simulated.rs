@@ -17,8 +17,8 @@ use uuid::Uuid;
 pub use super::simulated_plan::Behaviour;
 use super::subnet::Subnet;
 use super::{
-    ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, NetworkView, Reply,
-    State, User, network_name,
+    ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, NetworkView,
+    Reply, State, User, network_name,
 };
 use crate::seams::{Failure, PullTicket};
 
@@ -231,7 +231,8 @@ impl ContainerRuntime for SimulatedRuntime {
             let behaviour = {
                 let mut world = self.up()?;
                 world.counts.pulls += 1;
-                let named = world.behaviours.keys().find(|name| ticket.image.contains(&format!("/{name}@"))).cloned();
+                let named =
+                    world.behaviours.keys().find(|name| ticket.image.contains(&format!("/{name}@"))).cloned();
                 world.behaviour(named.as_deref())
             };
             if !behaviour.pull_time.is_zero() {
@@ -266,8 +267,11 @@ impl ContainerRuntime for SimulatedRuntime {
                 if taken.any(|taken| taken.overlaps(plan.subnet)) {
                     return Ok(NetworkMade::Overlaps);
                 }
-                let view =
-                    NetworkView { name: name.clone(), labels: plan.labels.clone(), subnet: Some(plan.subnet) };
+                let view = NetworkView {
+                    name: name.clone(),
+                    labels: plan.labels.clone(),
+                    subnet: Some(plan.subnet),
+                };
                 world.networks.insert(name, view);
                 Ok(NetworkMade::Made)
             })
@@ -334,7 +338,8 @@ impl ContainerRuntime for SimulatedRuntime {
             let stubborn = {
                 let world = self.up()?;
                 let found = world.containers.get(id).filter(|container| container.view.state.is_running());
-                found.is_some_and(|found| world.behaviour(found.view.labels.component.as_deref()).ignores_term)
+                found
+                    .is_some_and(|found| world.behaviour(found.view.labels.component.as_deref()).ignores_term)
             };
             if stubborn {
                 let stopped = self.until(id, |container| !container.view.state.is_running());
@@ -379,7 +384,12 @@ impl ContainerRuntime for SimulatedRuntime {
             Ok(Found {
                 containers: containers.filter(|c| ours(c.labels.node, c.labels.instance)).cloned().collect(),
                 networks: networks.filter(|n| ours(n.labels.node, n.labels.instance)).cloned().collect(),
-                volumes: world.volumes.iter().filter(|(n, i, _)| ours(*n, *i)).map(|(_, _, v)| v.clone()).collect(),
+                volumes: world
+                    .volumes
+                    .iter()
+                    .filter(|(n, i, _)| ours(*n, *i))
+                    .map(|(_, _, v)| v.clone())
+                    .collect(),
             })
         })
     }

@@ -26,7 +26,10 @@ pub async fn runtime_suite(runtime: &dyn ContainerRuntime, subject: &Subject) {
     let plan = make_network(runtime, subject).await;
     let id = runtime.ensure_container(&plan).await.expect("a container is made");
     assert_eq!(runtime.ensure_container(&plan).await.as_ref(), Ok(&id), "made once");
-    let other = ContainerPlan { labels: Labels { order: "sha256:11".to_owned(), ..plan.labels.clone() }, ..plan.clone() };
+    let other = ContainerPlan {
+        labels: Labels { order: "sha256:11".to_owned(), ..plan.labels.clone() },
+        ..plan.clone()
+    };
     assert!(runtime.ensure_container(&other).await.is_err(), "the same name for another order is a conflict");
     let made = runtime.find_container(&id).await.unwrap().expect("it is there");
     assert_eq!((&made.state, &made.labels, &made.name), (&State::Created, &plan.labels, &plan.name()));
@@ -78,7 +81,10 @@ async fn make_network(runtime: &dyn ContainerRuntime, subject: &Subject) -> Cont
             assert_eq!(runtime.ensure_network(&plan).await, Ok(NetworkMade::Made), "made once");
             assert!(runtime.list_subnets().await.unwrap().contains(subnet));
             let overlap = NetworkPlan {
-                labels: Labels { instance: Uuid::from_u128(subject.instance.as_u128() ^ 1), ..labels.clone() },
+                labels: Labels {
+                    instance: Uuid::from_u128(subject.instance.as_u128() ^ 1),
+                    ..labels.clone()
+                },
                 ..plan
             };
             assert_eq!(runtime.ensure_network(&overlap).await, Ok(NetworkMade::Overlaps));
@@ -108,7 +114,9 @@ async fn runs(runtime: &dyn ContainerRuntime, subject: &Subject, id: &str) {
     runtime.start(id).await.expect("it starts");
     runtime.start(id).await.expect("a running one starts again");
     let view = runtime.find_container(id).await.unwrap().unwrap();
-    assert!(view.state.is_running() && view.pid.is_some() && view.started_at.is_some() && view.address.is_some());
+    assert!(
+        view.state.is_running() && view.pid.is_some() && view.started_at.is_some() && view.address.is_some()
+    );
     assert_eq!(runtime.exec(id, &subject.succeeds).await, Ok(0));
     let query = LogQuery { tail: Some(10), ..LogQuery::default() };
     let lines: Vec<_> = runtime.logs(&view, &query).await.unwrap().try_collect().await.unwrap();

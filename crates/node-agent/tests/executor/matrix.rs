@@ -19,11 +19,22 @@ fn script() -> Vec<(Order, Phase)> {
     let mut main = component("main");
     main.readiness = Some(exec_probe(&["true"]));
     let up = launch(vec![main, component("side")]);
-    vec![(up.clone(), Phase::Running), (stop(), Phase::Stopped), (up, Phase::Running), (remove(), Phase::Removed)]
+    vec![
+        (up.clone(), Phase::Running),
+        (stop(), Phase::Stopped),
+        (up, Phase::Running),
+        (remove(), Phase::Removed),
+    ]
 }
 
 /// Sends an order until it is accepted, as the control plane does, and waits for its end.
-async fn carry_out(node: &Node, executor: &Executor, instance: Uuid, generation: u64, step: &(Order, Phase)) -> InstanceReport {
+async fn carry_out(
+    node: &Node,
+    executor: &Executor,
+    instance: Uuid,
+    generation: u64,
+    step: &(Order, Phase),
+) -> InstanceReport {
     while node.order(executor, instance, generation, step.0.clone()).await.is_err() {
         tokio::task::yield_now().await;
     }
@@ -72,7 +83,7 @@ async fn broken(point: &str, action: Action, broken_step: usize) -> bool {
     assert!(engine.list(node.id, None).await.unwrap().is_nothing(), "{what}");
     assert_eq!(std::fs::read_dir(node.scratch()).unwrap().count(), 0, "{what}");
     assert_eq!(std::fs::read_dir(node.state().join("logs")).unwrap().count(), 0, "{what}");
-    assert!(node.door.0.lock().unwrap().is_empty(), "{what}");
+    assert!(node.door.open.lock().unwrap().is_empty(), "{what}");
     let receipt = last.unwrap().receipt.expect("a removed instance has a receipt");
     let receipt = receipt::open(&receipt, node.key.public_key().as_ref()).expect("signed by the node");
     assert!(receipt.left.is_nothing() && receipt.simulated && receipt.generation == 4, "{what}");

@@ -1,6 +1,6 @@
 //! A control plane's key, an engine, and an executor between them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,10 @@ use gpuaas_node_agent::runtime::ContainerRuntime;
 use gpuaas_node_agent::seams::{Answer, Failure, ImageSource, InstanceDoor, PullTicket};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
 use uuid::Uuid;
 
 pub(crate) const NOW: i64 = 1_800_000_000_000_000;
@@ -74,19 +77,50 @@ impl ImageSource for Images {
     }
 }
 
+/// Remembers which doors are open; with `listen` it answers on them, too.
 #[derive(Default)]
-pub(crate) struct Door(pub(crate) Mutex<BTreeSet<Uuid>>);
+pub(crate) struct Door {
+    pub(crate) open: Mutex<BTreeSet<Uuid>>,
+    pub(crate) listen: bool,
+    pub(crate) serving: Mutex<(BTreeMap<Uuid, AbortHandle>, JoinSet<()>)>,
+}
+
+impl Door {
+    async fn serve(&self, instance: Uuid, gateway: IpAddr) -> std::io::Result<()> {
+        if self.serving.lock().unwrap().0.contains_key(&instance) {
+            return Ok(());
+        }
+        let listener = TcpListener::bind((gateway, 7075)).await?;
+        let mut serving = self.serving.lock().unwrap();
+        let task = serving.1.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndoor")
+                    .await;
+                let _ = stream.shutdown().await;
+            }
+        });
+        serving.0.insert(instance, task);
+        Ok(())
+    }
+}
 
 impl InstanceDoor for Door {
     fn open(&self, instance: Uuid, gateway: IpAddr, _: u8) -> Answer<'_, std::io::Result<String>> {
         Box::pin(async move {
-            self.0.lock().unwrap().insert(instance);
+            if self.listen {
+                self.serve(instance, gateway).await?;
+            }
+            self.open.lock().unwrap().insert(instance);
             Ok(format!("http://{gateway}:7075"))
         })
     }
 
     fn close(&self, instance: Uuid) {
-        self.0.lock().unwrap().remove(&instance);
+        self.open.lock().unwrap().remove(&instance);
+        if let Some(task) = self.serving.lock().unwrap().0.remove(&instance) {
+            task.abort();
+        }
     }
 }
 
@@ -239,7 +273,12 @@ pub(crate) async fn wait_for(
     }
 }
 
-pub(crate) async fn wait_phase(executor: &Executor, instance: Uuid, generation: u64, phase: Phase) -> InstanceReport {
+pub(crate) async fn wait_phase(
+    executor: &Executor,
+    instance: Uuid,
+    generation: u64,
+    phase: Phase,
+) -> InstanceReport {
     wait_for(executor, instance, &format!("{phase:?} of generation {generation}"), |report| {
         report.generation == generation && report.phase == phase
     })

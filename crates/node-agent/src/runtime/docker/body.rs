@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bollard::models::{
-    ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig, HostConfigLogConfig, Ipam,
-    IpamConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType, NetworkCreateRequest,
-    NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig, HostConfigLogConfig,
+    Ipam, IpamConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType,
+    NetworkCreateRequest, NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
 };
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::inventory::Vendor;
@@ -32,10 +32,7 @@ pub(super) fn network(plan: &NetworkPlan) -> NetworkCreateRequest {
             }]),
             options: None,
         }),
-        options: Some(HashMap::from([(
-            "com.docker.network.bridge.name".to_owned(),
-            bridge_name(instance),
-        )])),
+        options: Some(HashMap::from([("com.docker.network.bridge.name".to_owned(), bridge_name(instance))])),
         labels: Some(plan.labels.to_map()),
         ..NetworkCreateRequest::default()
     }
@@ -212,7 +209,8 @@ mod tests {
         assert_eq!(env, ["NVIDIA_VISIBLE_DEVICES=void"]);
         assert!(host.device_requests.is_none() && host.devices.unwrap().is_empty());
 
-        let (env, host) = body(vec![gpu(Vendor::Nvidia, "GPU-a", false), gpu(Vendor::Nvidia, "GPU-b", false)]).unwrap();
+        let (env, host) =
+            body(vec![gpu(Vendor::Nvidia, "GPU-a", false), gpu(Vendor::Nvidia, "GPU-b", false)]).unwrap();
         assert_eq!(env, ["GPUAAS_GPUS=GPU-a,GPU-b"]);
         let request = &host.device_requests.unwrap()[0];
         assert_eq!(request.device_ids.as_deref().unwrap(), ["GPU-a", "GPU-b"]);

@@ -75,14 +75,16 @@ mod tests {
     #[test]
     fn the_words_of_the_engine_get_the_right_name() {
         let said = |message: &str| {
-            let error =
-                Error::DockerResponseServerError { status_code: 500, message: message.to_owned() };
+            let error = Error::DockerResponseServerError { status_code: 500, message: message.to_owned() };
             failure(&error, FailureReason::ContainerCreateFailed).reason
         };
         for (message, reason) in [
             ("No such image: a@sha256:00", FailureReason::ImageNotFound),
             ("mkdir /var/lib/docker/x: no space left on device", FailureReason::DiskFull),
-            ("could not select device driver \"nvidia\" with capabilities: [[gpu]]", FailureReason::GpuUnavailable),
+            (
+                "could not select device driver \"nvidia\" with capabilities: [[gpu]]",
+                FailureReason::GpuUnavailable,
+            ),
             (
                 "error gathering device information while adding custom device \"/dev/kfd\": no such file",
                 FailureReason::GpuUnavailable,

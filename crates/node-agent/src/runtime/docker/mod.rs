@@ -77,7 +77,12 @@ impl DockerRuntime {
             .map_err(|error| engine(&error))?;
         let docker = quick(docker.negotiate_version()).await?.map_err(|error| engine(&error))?;
         let problem = Guard::new(options.instance_api_port).ensure().await.err();
-        Ok(Self { docker, options, guard_problem: Mutex::new(problem), looking: tokio::sync::Mutex::default() })
+        Ok(Self {
+            docker,
+            options,
+            guard_problem: Mutex::new(problem),
+            looking: tokio::sync::Mutex::default(),
+        })
     }
 
     async fn inspect(&self, id: &str) -> Result<Option<ContainerView>, Failure> {
@@ -131,7 +136,11 @@ fn engine(error: &Error) -> Failure {
 }
 
 /// Gone already, or on its way: as good as done.
-fn gone_is_fine(result: Result<(), Error>, accepted: &[u16], otherwise: FailureReason) -> Result<(), Failure> {
+fn gone_is_fine(
+    result: Result<(), Error>,
+    accepted: &[u16],
+    otherwise: FailureReason,
+) -> Result<(), Failure> {
     match result {
         Err(error) if fault::status(&error).is_some_and(|status| accepted.contains(&status)) => Ok(()),
         Err(error) => Err(fault::failure(&error, otherwise)),
@@ -231,8 +240,10 @@ impl ContainerRuntime for DockerRuntime {
         Box::pin(async move {
             let name = plan.name();
             let body = body::container(plan, &self.options.render_nodes)?;
-            let options =
-                query::CreateContainerOptions { name: Some(name.clone()), ..query::CreateContainerOptions::default() };
+            let options = query::CreateContainerOptions {
+                name: Some(name.clone()),
+                ..query::CreateContainerOptions::default()
+            };
             match quick(self.docker.create_container(Some(options), body)).await? {
                 Ok(made) => Ok(made.id),
                 Err(error) if fault::status(&error) == Some(409) => match self.inspect(&name).await? {
@@ -289,7 +300,8 @@ impl ContainerRuntime for DockerRuntime {
     fn list(&self, node: Uuid, instance: Option<Uuid>) -> Reply<'_, Found> {
         Box::pin(async move {
             let filters = label_filter(node, instance);
-            let options = query::ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
+            let options =
+                query::ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
             let summaries =
                 quick(self.docker.list_containers(Some(options))).await?.map_err(|error| engine(&error))?;
             let mut found = Found::default();
@@ -394,4 +406,3 @@ impl ContainerRuntime for DockerRuntime {
         self.guard_problem.lock().expect("nothing panics while it is held").clone()
     }
 }
-

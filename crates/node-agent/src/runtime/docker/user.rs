@@ -66,7 +66,8 @@ pub(super) fn first_file(tar: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    const PASSWD: &str = "root:x:0:0::/root:/bin/sh\napp:x:1000:1001::/:/bin/sh\nsly:x:0:1000::/:/bin/sh\nbroken\n";
+    const PASSWD: &str =
+        "root:x:0:0::/root:/bin/sh\napp:x:1000:1001::/:/bin/sh\nsly:x:0:1000::/:/bin/sh\nbroken\n";
     const GROUPS: &str = "root:x:0:\nstaff:x:50:app\n";
 
     #[test]
@@ -77,7 +78,10 @@ mod tests {
         }
         assert_eq!(parse("1000"), Named::Known(User { text: "1000".to_owned(), uid: 1000, gid: 1000 }));
         assert_eq!(parse("1000:7"), Named::Known(User::numeric((1000, 7))));
-        assert_eq!(parse("app:staff"), Named::Look { user: "app".to_owned(), group: Some("staff".to_owned()) });
+        assert_eq!(
+            parse("app:staff"),
+            Named::Look { user: "app".to_owned(), group: Some("staff".to_owned()) }
+        );
         assert_eq!(resolve("app", None, PASSWD, GROUPS), User::numeric((1000, 1001)));
         assert_eq!(resolve("app", Some("staff"), PASSWD, GROUPS), User::numeric((1000, 50)));
         assert_eq!(resolve("1000", Some("staff"), PASSWD, GROUPS), User::numeric((1000, 50)));

@@ -141,6 +141,9 @@ mod tests {
         let output =
             LogOutput::StdErr { message: "1970-01-01T00:00:01Z hello world\n".as_bytes().to_vec().into() };
         let lines = log_lines("main", &output);
-        assert_eq!((lines[0].at, lines[0].stream.as_str(), lines[0].line.as_str()), (1_000_000, "stderr", "hello world"));
+        assert_eq!(
+            (lines[0].at, lines[0].stream.as_str(), lines[0].line.as_str()),
+            (1_000_000, "stderr", "hello world")
+        );
     }
 }
