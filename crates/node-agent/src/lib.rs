@@ -4,4 +4,36 @@
 //! what the journal says, `runtime` is the container engine (Docker, or a simulation that shares everything above it).
 //! The agent touches nothing that does not carry its own labels.
 
+pub mod admission;
+pub mod agent;
+pub mod cli;
+pub mod clock;
+pub mod config;
+mod engine;
+pub mod executor;
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod fake_platform;
+mod http_door;
+pub mod identity;
+pub mod instance_api;
+pub mod inventory;
+pub mod join;
+pub mod journal;
+mod late;
+pub mod links;
+mod logging;
+pub mod pinned;
+pub mod platform;
+pub mod probes;
+pub mod pull;
+pub mod runtime;
 pub mod seams;
+pub mod service;
+pub mod spawner;
+mod tasks;
+#[cfg(test)]
+mod test_disk;
+pub mod wall_clock;
+pub mod wiring;

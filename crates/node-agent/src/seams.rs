@@ -5,9 +5,14 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
+use futures_util::Stream;
 use gpuaas_agent_protocol::FailureReason;
-use gpuaas_agent_protocol::report::PullProgress;
+use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
+use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
+use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -59,4 +64,79 @@ pub trait InstanceDoor: Send + Sync {
     fn open(&self, instance: Uuid, gateway: IpAddr, prefix: u8) -> Answer<'_, std::io::Result<String>>;
 
     fn close(&self, instance: Uuid);
+}
+
+/// Lines of JSON, each a `LogLine`.
+pub type LogBytes = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
+
+/// Both directions of one connection into a container.
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
+
+/// Why a workload gives no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// No such instance, component or declared port on this node.
+    NotFound,
+    /// It is there and does not answer: not running, refused, or the engine is away.
+    Unavailable(String),
+}
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("not on this node"),
+            Self::Unavailable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+/// Reports as they change. A new feed starts with everything; of each instance only the latest is told.
+pub trait ChangeFeed: Send {
+    /// Waits for what this feed has not told. `None` after the end. Dropping the wait loses nothing.
+    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>>;
+}
+
+/// What the edges of the agent (links, reports, instance API) need from what runs the workloads.
+pub trait Workloads: Send + Sync {
+    /// Judges an order and puts it into the journal.
+    fn accept<'a>(&'a self, signed: &'a SignedTask) -> Answer<'a, Result<Accepted, Refused>>;
+
+    /// Everything the node has, right now.
+    fn report_full(&self) -> Answer<'_, NodeReport>;
+
+    fn changes(&self) -> Box<dyn ChangeFeed>;
+
+    /// This run of the agent, as reports name it.
+    fn run_id(&self) -> Uuid;
+
+    /// The platform has taken this report.
+    fn acknowledged<'a>(&'a self, report: &'a InstanceReport) -> Answer<'a, ()>;
+
+    fn logs(&self, instance: Uuid, query: LogQuery) -> Answer<'_, Result<LogBytes, NoAnswer>>;
+
+    fn stats(&self, instance: Uuid) -> Answer<'_, Result<InstanceStats, NoAnswer>>;
+
+    /// A connection to a declared port of a component.
+    fn connect<'a>(
+        &'a self,
+        instance: Uuid,
+        component: &'a str,
+        port: u16,
+    ) -> Answer<'a, Result<Box<dyn ByteStream>, NoAnswer>>;
+
+    /// The app says that it lives. False: no such instance.
+    fn heartbeat(&self, instance: Uuid) -> bool;
+
+    /// What is known about one instance without asking the engine.
+    fn status(&self, instance: Uuid) -> Option<InstanceReport>;
+
+    /// What to believe from now on: keys of orders, era, server time.
+    fn adopt_trust(&self, trust: Trust) -> Answer<'_, ()>;
+
+    /// What the operator has to know, in sentences; they go into the inventory.
+    fn warnings(&self) -> Vec<String>;
 }

@@ -1,0 +1,229 @@
+//! From an order to running containers. Every step looks whether it is done already.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use futures_util::future::try_join_all;
+use gpuaas_agent_protocol::FailureReason;
+use gpuaas_agent_protocol::report::Phase;
+use gpuaas_agent_protocol::spec::{ComponentSpec, NOBODY, RunAs, WorkloadSpec};
+use gpuaas_faults::step;
+
+use super::actor::{Actor, Halt, all};
+use super::network::is_internal;
+use super::scratch;
+use super::slot::Component;
+use crate::runtime::subnet::Subnet;
+use crate::runtime::{ContainerPlan, ContainerView, State, User, network_name};
+use crate::seams::{Failure, PullTicket};
+
+impl Actor {
+    pub(super) async fn launch(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
+        let mut found = self.look().await?;
+        if found.containers.iter().any(|container| !self.is_ours(&container.labels))
+            || found.networks.iter().any(|network| !self.is_ours(&network.labels))
+        {
+            self.clear_earlier(&found, spec.stop_grace_seconds).await?;
+            found = self.look().await?;
+        }
+        let was_running = self.record.phase == Phase::Running;
+        let complete =
+            spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
+        if !was_running && !complete {
+            self.show_phase(Phase::Creating);
+        }
+        let subnet = self.ensure_network(spec, &found).await?;
+        let missing: Vec<&ComponentSpec> =
+            spec.components.iter().filter(|c| of_component(&found.containers, c).is_none()).collect();
+        if !missing.is_empty() {
+            self.make_containers(spec, &missing, subnet).await?;
+        } else {
+            self.open_door(subnet).await?;
+        }
+        self.open_ports(spec).await?;
+        self.start_created(spec, was_running).await?;
+        self.supervise(spec, was_running).await
+    }
+
+    async fn make_containers(
+        &self,
+        spec: &WorkloadSpec,
+        missing: &[&ComponentSpec],
+        subnet: Subnet,
+    ) -> Result<(), Halt> {
+        let users = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
+        self.show_phase(Phase::Creating);
+        let mut folders: BTreeMap<&str, Vec<(PathBuf, String)>> = BTreeMap::new();
+        for (component, user) in missing.iter().zip(&users) {
+            let binds =
+                step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
+            folders.insert(&component.name, binds);
+        }
+        let base_url = self.open_door(subnet).await?;
+        let plans = missing.iter().zip(users).map(|(component, user)| {
+            let binds = folders.remove(component.name.as_str()).unwrap_or_default();
+            let resolver = is_internal(spec).then(|| IpAddr::V4(subnet.gateway()));
+            ContainerPlan { binds, resolver, ..self.plan(component, user, &base_url) }
+        });
+        let plans: Vec<ContainerPlan> = plans.collect();
+        all(plans.iter().map(|plan| self.create(plan))).await
+    }
+
+    async fn create(&self, plan: &ContainerPlan) -> Result<(), Halt> {
+        let _turn = self.shared.starts.acquire().await.expect("nobody closes it");
+        self.check_current()?;
+        step!(self.shared.options.faults, "agent.create", {
+            self.runtime().ensure_container(plan).await.map(drop).map_err(Halt::from)
+        })
+    }
+
+    fn plan(&self, component: &ComponentSpec, user: User, base_url: &str) -> ContainerPlan {
+        let mut env: Vec<(String, String)> =
+            component.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect();
+        env.extend([
+            ("GPUAAS_BASE_URL".to_owned(), base_url.to_owned()),
+            ("GPUAAS_INSTANCE_ID".to_owned(), self.instance.to_string()),
+            ("GPUAAS_COMPONENT".to_owned(), component.name.clone()),
+        ]);
+        ContainerPlan {
+            labels: self.labels(Some(&component.name)),
+            image: self.shared.options.images.local_name(&component.image),
+            command: component.command.clone(),
+            env,
+            user,
+            cpu_millis: component.cpu_millis,
+            memory_mib: component.memory_mib,
+            pids: component.pids,
+            read_only_root: component.read_only_root,
+            tmpfs: component.tmpfs.clone(),
+            binds: Vec::new(),
+            gpus: component.gpus.clone(),
+            network: network_name(self.instance),
+            resolver: None,
+        }
+    }
+
+    /// The image is there, pulled now or before; gives who its process is.
+    async fn ensure_image(&self, component: &ComponentSpec) -> Result<User, Halt> {
+        let name = self.shared.options.images.local_name(&component.image);
+        let mut user = self.runtime().find_image_user(&name).await?;
+        if user.is_none() {
+            self.show_phase(Phase::Pulling);
+            step!(self.shared.options.faults, "agent.pull", self.pull(component).await)?;
+            user = self.runtime().find_image_user(&name).await?;
+        }
+        let Some(user) = user else {
+            let detail = format!("The engine pulled {name} and does not know it.");
+            return Err(Halt::Failed(Failure::new(FailureReason::ImagePullFailed, detail)));
+        };
+        Ok(match component.user {
+            RunAs::Image if user.uid == 0 => User::numeric(NOBODY),
+            RunAs::Image => user,
+            RunAs::User { uid, gid } => User::numeric((uid, gid)),
+            RunAs::Root => User::numeric((0, 0)),
+        })
+    }
+
+    async fn pull(&self, component: &ComponentSpec) -> Result<(), Halt> {
+        let deadline = self.limits().pull_deadline;
+        let pulling = async {
+            let _turn = self.shared.pulls.acquire().await.expect("nobody closes it");
+            let ticket = self.shared.options.images.open(&component.image).await?;
+            let pulled = tokio::select! {
+                pulled = self.runtime().pull(&ticket) => pulled,
+                never = self.show_progress(&ticket) => match never {},
+            };
+            let verdict = ticket.verdict.lock().expect("nothing panics while it is held").clone();
+            pulled.map_err(|failure| verdict.unwrap_or(failure))
+        };
+        let pulled = self.unless_superseded(tokio::time::timeout(deadline, pulling)).await?;
+        let late = || {
+            let detail = format!(
+                "The pull of {} took longer than {} s.",
+                component.image.reference,
+                deadline.as_secs()
+            );
+            Failure::new(FailureReason::ImagePullTimeout, detail)
+        };
+        Ok(pulled.unwrap_or_else(|_| Err(late()))?)
+    }
+
+    async fn show_progress(&self, ticket: &PullTicket) -> Infallible {
+        let mut progress = ticket.progress.clone();
+        loop {
+            let now = *progress.borrow_and_update();
+            self.show(|live| live.pull = Some(now));
+            tokio::time::sleep(self.limits().progress_interval).await;
+            if progress.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn make_scratch(&self, component: &ComponentSpec, user: &User) -> Result<Vec<(PathBuf, String)>, Halt> {
+        let root = &self.shared.options.scratch;
+        let made = component.scratch.iter().map(|wanted| {
+            scratch::ensure(root, self.instance, &wanted.name, user).map(|path| (path, wanted.path.clone()))
+        });
+        made.collect::<Result<_, _>>().map_err(|error: std::io::Error| {
+            let reason = match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    FailureReason::DiskFull
+                }
+                _ => FailureReason::Internal,
+            };
+            Halt::Failed(Failure::new(reason, format!("The scratch folder cannot be made: {error}.")))
+        })
+    }
+
+    async fn open_ports(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
+        let shared = std::sync::Arc::clone(&self.shared);
+        step!(shared.options.faults, "agent.ports", {
+            self.ports.ensure(&shared, self.instance, spec).await.map_err(Halt::from)
+        })
+    }
+
+    /// Starts what never ran. What ran and ended is a matter of the restart budget.
+    async fn start_created(&self, spec: &WorkloadSpec, was_running: bool) -> Result<(), Halt> {
+        let found = self.look().await?;
+        let created = found.containers.iter().filter(|container| container.state == State::Created);
+        all(created.map(|container| self.start(&container.id))).await?;
+        if !was_running {
+            self.show_phase(Phase::Starting);
+        }
+        let found = self.look().await?;
+        let whole =
+            spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
+        if !whole {
+            let detail = "A container vanished while it was started.";
+            return Err(Halt::Again(Failure::new(FailureReason::ContainerStartFailed, detail)));
+        }
+        self.show_components(&found.containers, |container| was_running && container.state.is_running());
+        Ok(())
+    }
+
+    pub(super) async fn start(&self, id: &str) -> Result<(), Halt> {
+        let _turn = self.shared.starts.acquire().await.expect("nobody closes it");
+        self.check_current()?;
+        step!(self.shared.options.faults, "agent.start", self.runtime().start(id).await.map_err(Halt::from))
+    }
+
+    pub(super) fn show_components(
+        &self,
+        containers: &[ContainerView],
+        ready: impl Fn(&ContainerView) -> bool,
+    ) {
+        let components: Vec<Component> =
+            containers.iter().map(|view| Component { ready: ready(view), view: view.clone() }).collect();
+        self.show(|live| live.components = components);
+    }
+}
+
+pub(super) fn of_component<'a>(
+    containers: &'a [ContainerView],
+    component: &ComponentSpec,
+) -> Option<&'a ContainerView> {
+    containers.iter().find(|container| container.labels.component.as_deref() == Some(component.name.as_str()))
+}

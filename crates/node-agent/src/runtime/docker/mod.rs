@@ -1,0 +1,408 @@
+//! Docker Engine over its socket. Containers get nothing but what [`body`] writes: no published port, no capability, no
+//! host namespace, restart policy `no`.
+
+mod body;
+mod fault;
+mod user;
+mod view;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::auth::DockerCredentials;
+use bollard::errors::Error;
+use bollard::exec::{CreateExecOptions, StartExecResults};
+use bollard::query_parameters as query;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use gpuaas_agent_protocol::FailureReason;
+use gpuaas_agent_protocol::link::{ComponentStats, LogQuery};
+use uuid::Uuid;
+
+use super::guard::Guard;
+use super::labels;
+use super::subnet::Subnet;
+use super::{
+    ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, Reply, User,
+};
+use crate::seams::{Failure, PullTicket};
+
+/// An engine that says nothing for so long is not there. Stops wait for the grace on top.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(120);
+const LONGEST_GRACE: u64 = 600;
+
+/// What the Docker runtime has to be told.
+#[derive(Clone, Debug)]
+pub struct DockerOptions {
+    pub node_id: Uuid,
+    pub socket: String,
+    /// Which device file is which AMD GPU, by its vendor's id.
+    pub render_nodes: BTreeMap<String, String>,
+    /// The port of the instance API, the only one of the node that workloads reach.
+    pub instance_api_port: u16,
+}
+
+impl DockerOptions {
+    pub fn new(node_id: Uuid) -> Self {
+        Self {
+            node_id,
+            socket: "/var/run/docker.sock".to_owned(),
+            render_nodes: BTreeMap::new(),
+            instance_api_port: 7075,
+        }
+    }
+}
+
+pub struct DockerRuntime {
+    docker: Docker,
+    options: DockerOptions,
+    guard_problem: Mutex<Option<String>>,
+    looking: tokio::sync::Mutex<()>,
+}
+
+impl DockerRuntime {
+    /// Speaks to the engine once, to learn its version, and puts the packet filter in place.
+    pub async fn connect(options: DockerOptions) -> Result<Self, Failure> {
+        if !Path::new(&options.socket).exists() {
+            return Err(Failure::new(
+                FailureReason::EngineUnavailable,
+                format!("{} is not there; is Docker running?", options.socket),
+            ));
+        }
+        let timeout = ENGINE_TIMEOUT.as_secs() + LONGEST_GRACE;
+        let docker = Docker::connect_with_unix(&options.socket, timeout, bollard::API_DEFAULT_VERSION)
+            .map_err(|error| engine(&error))?;
+        let docker = quick(docker.negotiate_version()).await?.map_err(|error| engine(&error))?;
+        let problem = Guard::new(options.instance_api_port).ensure().await.err();
+        Ok(Self {
+            docker,
+            options,
+            guard_problem: Mutex::new(problem),
+            looking: tokio::sync::Mutex::default(),
+        })
+    }
+
+    async fn inspect(&self, id: &str) -> Result<Option<ContainerView>, Failure> {
+        match quick(self.docker.inspect_container(id, None)).await? {
+            Ok(found) => Ok(view::container(found)),
+            Err(error) if fault::status(&error) == Some(404) => Ok(None),
+            Err(error) => Err(fault::failure(&error, FailureReason::Internal)),
+        }
+    }
+
+    /// Reads one file out of an image by way of a container that never runs.
+    async fn image_files(&self, image: &str) -> Result<(String, String), Failure> {
+        let body = bollard::models::ContainerCreateBody {
+            image: Some(image.to_owned()),
+            cmd: Some(vec!["-".to_owned()]),
+            network_disabled: Some(true),
+            labels: Some(HashMap::from([(labels::NODE.to_owned(), self.options.node_id.to_string())])),
+            ..bollard::models::ContainerCreateBody::default()
+        };
+        // One at a time under one name, so that a look that was cut off leaves nothing for good.
+        let _turn = self.looking.lock().await;
+        let name = format!("gpuaas-look-{}", self.options.node_id);
+        self.remove_container(&name).await?;
+        let options = query::CreateContainerOptions { name: Some(name), ..Default::default() };
+        let made = quick(self.docker.create_container(Some(options), body))
+            .await?
+            .map_err(|error| fault::failure(&error, FailureReason::ContainerCreateFailed))?;
+        let mut files = Vec::new();
+        for path in ["/etc/passwd", "/etc/group"] {
+            let options = query::DownloadFromContainerOptions { path: path.to_owned() };
+            let parts: Result<Vec<_>, Error> =
+                self.docker.download_from_container(&made.id, Some(options)).take(4096).try_collect().await;
+            let bytes = parts.map(|parts| parts.concat()).unwrap_or_default();
+            files.push(user::first_file(&bytes).unwrap_or_default());
+        }
+        self.remove_container(&made.id).await?;
+        let groups = files.pop().unwrap_or_default();
+        Ok((files.pop().unwrap_or_default(), groups))
+    }
+}
+
+/// The engine answers in time, or is not there.
+async fn quick<T>(call: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(ENGINE_TIMEOUT, call).await.map_err(|_| {
+        Failure::new(FailureReason::EngineUnavailable, "The container engine did not answer in time.")
+    })
+}
+
+fn engine(error: &Error) -> Failure {
+    fault::failure(error, FailureReason::EngineUnavailable)
+}
+
+/// Gone already, or on its way: as good as done.
+fn gone_is_fine(
+    result: Result<(), Error>,
+    accepted: &[u16],
+    otherwise: FailureReason,
+) -> Result<(), Failure> {
+    match result {
+        Err(error) if fault::status(&error).is_some_and(|status| accepted.contains(&status)) => Ok(()),
+        Err(error) => Err(fault::failure(&error, otherwise)),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn label_filter(node: Uuid, instance: Option<Uuid>) -> Option<HashMap<String, Vec<String>>> {
+    let mut wanted = vec![format!("{}={node}", labels::NODE)];
+    wanted.extend(instance.map(|instance| format!("{}={instance}", labels::INSTANCE)));
+    Some(HashMap::from([("label".to_owned(), wanted)]))
+}
+
+impl ContainerRuntime for DockerRuntime {
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn find_image_user<'a>(&'a self, image: &'a str) -> Reply<'a, Option<User>> {
+        Box::pin(async move {
+            let found = match quick(self.docker.inspect_image(image)).await? {
+                Ok(found) => found,
+                Err(error) if fault::status(&error) == Some(404) => return Ok(None),
+                Err(error) => return Err(fault::failure(&error, FailureReason::Internal)),
+            };
+            let named = found.config.and_then(|config| config.user).unwrap_or_default();
+            Ok(Some(match user::parse(&named) {
+                user::Named::Known(user) => user,
+                user::Named::Look { user, group } => {
+                    let (passwd, groups) = self.image_files(image).await?;
+                    user::resolve(&user, group.as_deref(), &passwd, &groups)
+                }
+            }))
+        })
+    }
+
+    fn pull<'a>(&'a self, ticket: &'a PullTicket) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let options = query::CreateImageOptions {
+                from_image: Some(ticket.image.clone()),
+                ..query::CreateImageOptions::default()
+            };
+            let credentials = DockerCredentials {
+                username: Some(ticket.username.clone()),
+                password: Some(ticket.password.clone()),
+                ..DockerCredentials::default()
+            };
+            let mut pull = Box::pin(self.docker.create_image(Some(options), None, Some(credentials)));
+            while let Some(step) = pull.next().await {
+                step.map_err(|error| fault::failure(&error, FailureReason::ImagePullFailed))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn list_subnets(&self) -> Reply<'_, Vec<Subnet>> {
+        Box::pin(async move {
+            let networks = quick(self.docker.list_networks(None)).await?.map_err(|error| engine(&error))?;
+            let configs = networks.into_iter().filter_map(|network| network.ipam?.config).flatten();
+            Ok(configs.filter_map(|config| config.subnet?.parse().ok()).collect())
+        })
+    }
+
+    fn ensure_network<'a>(&'a self, plan: &'a NetworkPlan) -> Reply<'a, NetworkMade> {
+        Box::pin(async move {
+            // Names of networks are not unique for the engine, so look first; each instance has one actor.
+            let found = self.list(plan.labels.node, Some(plan.labels.instance)).await?;
+            if !found.networks.is_empty() {
+                return Ok(NetworkMade::Made);
+            }
+            match quick(self.docker.create_network(body::network(plan))).await? {
+                Ok(_) => Ok(NetworkMade::Made),
+                Err(error) if fault::words(&error).contains("overlaps with other one") => {
+                    Ok(NetworkMade::Overlaps)
+                }
+                // Somebody else's network on the same bridge name would be our own from another life: say so.
+                Err(error) => Err(fault::failure(&error, FailureReason::ContainerCreateFailed)),
+            }
+        })
+    }
+
+    fn remove_network<'a>(&'a self, name: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let result = quick(self.docker.remove_network(name)).await?;
+            gone_is_fine(result, &[404], FailureReason::StopFailed)
+        })
+    }
+
+    fn remove_volume<'a>(&'a self, name: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let result = quick(self.docker.remove_volume(name, None::<query::RemoveVolumeOptions>)).await?;
+            gone_is_fine(result, &[404], FailureReason::StopFailed)
+        })
+    }
+
+    fn ensure_container<'a>(&'a self, plan: &'a ContainerPlan) -> Reply<'a, String> {
+        Box::pin(async move {
+            let name = plan.name();
+            let body = body::container(plan, &self.options.render_nodes)?;
+            let options = query::CreateContainerOptions {
+                name: Some(name.clone()),
+                ..query::CreateContainerOptions::default()
+            };
+            match quick(self.docker.create_container(Some(options), body)).await? {
+                Ok(made) => Ok(made.id),
+                Err(error) if fault::status(&error) == Some(409) => match self.inspect(&name).await? {
+                    Some(found) if found.labels == plan.labels => Ok(found.id),
+                    _ => Err(fault::failure(&error, FailureReason::ContainerCreateFailed)),
+                },
+                Err(error) => Err(fault::failure(&error, FailureReason::ContainerCreateFailed)),
+            }
+        })
+    }
+
+    fn start<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            // 304: it runs already.
+            let result = quick(self.docker.start_container(id, None)).await?;
+            gone_is_fine(result, &[304], FailureReason::ContainerStartFailed)
+        })
+    }
+
+    fn stop<'a>(&'a self, id: &'a str, grace: Duration) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let seconds = i32::try_from(grace.as_secs().min(LONGEST_GRACE)).unwrap_or(0);
+            let options = query::StopContainerOptions { signal: None, t: Some(seconds) };
+            let result = self.docker.stop_container(id, Some(options)).await;
+            gone_is_fine(result, &[304, 404], FailureReason::StopFailed)
+        })
+    }
+
+    fn kill<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            // 409: it does not run.
+            let options = query::KillContainerOptions { signal: "SIGKILL".to_owned() };
+            let result = quick(self.docker.kill_container(id, Some(options))).await?;
+            gone_is_fine(result, &[404, 409], FailureReason::StopFailed)
+        })
+    }
+
+    fn remove_container<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            // With its nameless volumes: an image may declare some.
+            let options = query::RemoveContainerOptions { v: true, force: true, link: false };
+            match quick(self.docker.remove_container(id, Some(options))).await? {
+                // Removal is under way, perhaps by ourselves before a restart.
+                Err(error) if fault::words(&error).contains("already in progress") => Ok(()),
+                result => gone_is_fine(result, &[404], FailureReason::StopFailed),
+            }
+        })
+    }
+
+    fn find_container<'a>(&'a self, id: &'a str) -> Reply<'a, Option<ContainerView>> {
+        Box::pin(self.inspect(id))
+    }
+
+    fn list(&self, node: Uuid, instance: Option<Uuid>) -> Reply<'_, Found> {
+        Box::pin(async move {
+            let filters = label_filter(node, instance);
+            let options =
+                query::ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
+            let summaries =
+                quick(self.docker.list_containers(Some(options))).await?.map_err(|error| engine(&error))?;
+            let mut found = Found::default();
+            for id in summaries.into_iter().filter_map(|summary| summary.id) {
+                // Gone between the list and the look.
+                found.containers.extend(self.inspect(&id).await?);
+            }
+            let options = query::ListNetworksOptions { filters: filters.clone() };
+            let networks =
+                quick(self.docker.list_networks(Some(options))).await?.map_err(|error| engine(&error))?;
+            found.networks = networks.into_iter().filter_map(view::network).collect();
+            let options = query::ListVolumesOptions { filters };
+            let volumes =
+                quick(self.docker.list_volumes(Some(options))).await?.map_err(|error| engine(&error))?;
+            found.volumes = volumes.volumes.into_iter().flatten().map(|volume| volume.name).collect();
+            Ok(found)
+        })
+    }
+
+    fn wait_exit<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let options = query::WaitContainerOptions { condition: "not-running".to_owned() };
+            match self.docker.wait_container(id, Some(options)).next().await {
+                None | Some(Ok(_) | Err(Error::DockerContainerWaitError { .. })) => Ok(()),
+                Some(Err(error)) if fault::status(&error) == Some(404) => Ok(()),
+                Some(Err(error)) => Err(engine(&error)),
+            }
+        })
+    }
+
+    fn exec<'a>(&'a self, id: &'a str, command: &'a [String]) -> Reply<'a, i64> {
+        Box::pin(async move {
+            let failed = |error: Error| fault::failure(&error, FailureReason::Internal);
+            let options = CreateExecOptions {
+                cmd: Some(command.to_vec()),
+                attach_stdout: Some(true),
+                attach_stderr: Some(true),
+                ..CreateExecOptions::default()
+            };
+            let made = self.docker.create_exec(id, options).await.map_err(failed)?;
+            if let StartExecResults::Attached { mut output, .. } =
+                self.docker.start_exec(&made.id, None).await.map_err(failed)?
+            {
+                // Read to the end, keep nothing: a probe says yes or no.
+                while let Some(part) = output.next().await {
+                    part.map_err(failed)?;
+                }
+            }
+            let ended = self.docker.inspect_exec(&made.id).await.map_err(failed)?;
+            Ok(ended.exit_code.unwrap_or(-1))
+        })
+    }
+
+    fn logs<'a>(&'a self, container: &'a ContainerView, wanted: &'a LogQuery) -> Reply<'a, LogStream> {
+        Box::pin(async move {
+            let since = wanted.since.map_or(0, |since| i32::try_from(since / 1_000_000).unwrap_or(0));
+            let options = query::LogsOptions {
+                follow: wanted.follow,
+                stdout: true,
+                stderr: true,
+                since,
+                until: 0,
+                timestamps: true,
+                tail: wanted.tail.map_or_else(|| "all".to_owned(), |tail| tail.to_string()),
+            };
+            let component = container.labels.component.clone().unwrap_or_default();
+            let from = wanted.since.unwrap_or(i64::MIN);
+            let docker = self.docker.clone();
+            let stream = docker.logs(&container.id, Some(options)).flat_map(move |part| {
+                let lines = match part {
+                    Ok(output) => view::log_lines(&component, &output)
+                        .into_iter()
+                        .filter(|line| line.at >= from)
+                        .map(Ok)
+                        .collect(),
+                    Err(error) => vec![Err(engine(&error))],
+                };
+                futures_util::stream::iter(lines)
+            });
+            Ok(Box::pin(stream) as LogStream)
+        })
+    }
+
+    fn stats<'a>(&'a self, container: &'a ContainerView) -> Reply<'a, ComponentStats> {
+        Box::pin(async move {
+            let options = query::StatsOptions { stream: false, one_shot: false };
+            let component = container.labels.component.clone().unwrap_or_default();
+            let mut stats = Box::pin(self.docker.stats(&container.id, Some(options)));
+            match quick(stats.next()).await? {
+                Some(Ok(found)) => Ok(view::stats(&component, &found)),
+                Some(Err(error)) => Err(engine(&error)),
+                None => Err(Failure::new(FailureReason::EngineUnavailable, "The engine gave no figures.")),
+            }
+        })
+    }
+
+    fn dial_address(&self, container: &ContainerView, port: u16) -> Option<SocketAddr> {
+        container.address.map(|address| SocketAddr::new(address, port))
+    }
+
+    fn guard_problem(&self) -> Option<String> {
+        self.guard_problem.lock().expect("nothing panics while it is held").clone()
+    }
+}

@@ -1,0 +1,256 @@
+//! Where the parts of the agent meet: engine, images, doors and executor behind the edges that talk to the platform.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use gpuaas_agent_protocol::inventory::Runtime;
+use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
+use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
+use gpuaas_agent_protocol::spec::ImageGrant;
+use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use gpuaas_faults::Faults;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::clock::Uptime;
+use crate::config::{Config, RuntimeKind};
+use crate::executor::{Changes, Executor, ExecutorOptions, Limits};
+use crate::identity::{Identity, NodeKey};
+use crate::instance_api::Doors;
+use crate::late::Late;
+use crate::pull::PullEndpoint;
+use crate::runtime::ContainerRuntime;
+use crate::runtime::docker::{DockerOptions, DockerRuntime};
+use crate::runtime::simulated::SimulatedRuntime;
+use crate::seams::{
+    Answer, ByteStream, ChangeFeed, Failure, ImageSource, LogBytes, NoAnswer, PullTicket, Workloads,
+};
+use crate::spawner::Spawner;
+use crate::{engine, inventory};
+
+const LOOK_AT_ENGINE: Duration = Duration::from_secs(10);
+const RETRY_ENGINE: Duration = Duration::from_secs(5);
+
+/// The engine as the inventory describes it.
+pub async fn watch_engine(config: &Config, spawner: &Spawner) -> watch::Receiver<Runtime> {
+    match config.runtime {
+        RuntimeKind::Simulated => watch::channel(Runtime::Simulated).1,
+        RuntimeKind::Docker => {
+            let search_path = config.inventory.search_path.clone();
+            engine::watch_docker(config.docker.socket.clone(), search_path, LOOK_AT_ENGINE, spawner).await
+        }
+    }
+}
+
+/// Opens images and doors, and starts the executor as soon as the engine answers. What is given back can be asked at
+/// once; it ends with the spawner and leaves every container running.
+pub async fn start_workloads(
+    config: &Config,
+    identity: &Identity,
+    key: &Arc<NodeKey>,
+    spawner: &Spawner,
+) -> std::io::Result<Arc<dyn Workloads>> {
+    let (images, doors): (Arc<dyn ImageSource>, _) = match config.runtime {
+        RuntimeKind::Docker => {
+            let endpoint = PullEndpoint::start(config.pull_settings(&identity.ca_pem), spawner).await?;
+            tracing::info!("images are pulled from {}", endpoint.address());
+            (Arc::new(endpoint), Doors::on_port(config.network.instance_api_port, spawner))
+        }
+        RuntimeKind::Simulated => (Arc::new(NoImages), Doors::on_loopback(spawner)),
+    };
+    let late = Arc::new(Late::default());
+    let workloads: Arc<dyn Workloads> = late.clone();
+    doors.answer_with(&workloads);
+    let parts = Starting {
+        config: config.clone(),
+        node_id: identity.node_id.uuid(),
+        key: key.clone(),
+        images,
+        doors,
+        late,
+    };
+    let stopping = spawner.clone();
+    spawner.spawn(async move {
+        let executor = tokio::select! {
+            executor = parts.start() => executor,
+            () = stopping.stopped() => return,
+        };
+        stopping.stopped().await;
+        executor.shutdown().await;
+    });
+    Ok(workloads)
+}
+
+struct Starting {
+    config: Config,
+    node_id: Uuid,
+    key: Arc<NodeKey>,
+    images: Arc<dyn ImageSource>,
+    doors: Arc<Doors>,
+    late: Arc<Late>,
+}
+
+impl Starting {
+    /// Tries until the engine is there and the journal can be read.
+    async fn start(self) -> Arc<Executor> {
+        let mut told = None;
+        loop {
+            match self.try_start().await {
+                Ok(executor) => {
+                    let executor = Arc::new(executor);
+                    self.late.fill(executor.clone()).await;
+                    tracing::info!("orders are taken");
+                    return executor;
+                }
+                Err(why) => {
+                    // The same trouble is told once.
+                    if told.as_ref() != Some(&why) {
+                        tracing::warn!("orders are not taken yet: {why}");
+                    }
+                    told = Some(why);
+                }
+            }
+            tokio::time::sleep(RETRY_ENGINE).await;
+        }
+    }
+
+    async fn try_start(&self) -> Result<Executor, String> {
+        let runtime: Arc<dyn ContainerRuntime> = match self.config.runtime {
+            RuntimeKind::Simulated => Arc::new(SimulatedRuntime::new()),
+            RuntimeKind::Docker => {
+                let found = inventory::look(&self.config.look(self.key.public()), Runtime::Simulated).await;
+                let options = DockerOptions {
+                    node_id: self.node_id,
+                    socket: self.config.docker.socket.display().to_string(),
+                    render_nodes: inventory::render_nodes(&found.gpus),
+                    instance_api_port: self.config.network.instance_api_port,
+                };
+                Arc::new(DockerRuntime::connect(options).await.map_err(|failure| failure.to_string())?)
+            }
+        };
+        let options = ExecutorOptions {
+            node_id: self.node_id,
+            node_key: self.key.pair().clone(),
+            runtime,
+            images: self.images.clone(),
+            door: self.doors.clone(),
+            state: self.config.state_dir.join("journal"),
+            scratch: self.config.scratch_dir(),
+            limits: Limits {
+                pool: self.config.pool(),
+                pull_deadline: Duration::from_secs(self.config.pull.deadline_seconds.into()),
+                ..Limits::default()
+            },
+            faults: Faults::none(),
+            clock: Arc::new(Uptime::default()),
+        };
+        Executor::start(options).await.map_err(|error| format!("the journal cannot be used: {error}"))
+    }
+}
+
+/// Images for an engine that pulls none.
+struct NoImages;
+
+impl ImageSource for NoImages {
+    fn local_name(&self, grant: &ImageGrant) -> String {
+        grant.reference.to_string()
+    }
+
+    fn open<'a>(&'a self, grant: &'a ImageGrant) -> Answer<'a, Result<PullTicket, Failure>> {
+        let progress = watch::channel(PullProgress { done_bytes: 0, total_bytes: Some(0) }).1;
+        let (username, password) = (String::new(), String::new());
+        let image = self.local_name(grant);
+        let ticket = PullTicket { image, username, password, progress, verdict: Arc::new(Mutex::new(None)) };
+        Box::pin(std::future::ready(Ok(ticket)))
+    }
+}
+
+impl ChangeFeed for Changes {
+    fn next(&mut self) -> Answer<'_, Option<Vec<InstanceReport>>> {
+        Box::pin(Changes::next(self))
+    }
+}
+
+fn unavailable(failure: &Failure) -> NoAnswer {
+    NoAnswer::Unavailable(failure.to_string())
+}
+
+impl Workloads for Executor {
+    fn accept<'a>(&'a self, signed: &'a SignedTask) -> Answer<'a, Result<Accepted, Refused>> {
+        Box::pin(Executor::accept(self, signed))
+    }
+
+    fn report_full(&self) -> Answer<'_, NodeReport> {
+        Box::pin(async { Executor::report_full(self) })
+    }
+
+    fn changes(&self) -> Box<dyn ChangeFeed> {
+        Box::new(Executor::changes(self))
+    }
+
+    fn run_id(&self) -> Uuid {
+        Executor::run_id(self)
+    }
+
+    fn acknowledged<'a>(&'a self, report: &'a InstanceReport) -> Answer<'a, ()> {
+        Box::pin(Executor::acknowledged(self, report.instance_id, report.generation, report.phase))
+    }
+
+    fn logs(&self, instance: Uuid, query: LogQuery) -> Answer<'_, Result<LogBytes, NoAnswer>> {
+        Box::pin(async move {
+            let found =
+                Executor::logs(self, instance, query).await.map_err(|failure| unavailable(&failure))?;
+            let lines = found.ok_or(NoAnswer::NotFound)?;
+            let lines = lines.map(|line| {
+                let mut text = serde_json::to_vec(&line.map_err(std::io::Error::other)?)?;
+                text.push(b'\n');
+                Ok(Bytes::from(text))
+            });
+            let lines: LogBytes = Box::pin(lines);
+            Ok(lines)
+        })
+    }
+
+    fn stats(&self, instance: Uuid) -> Answer<'_, Result<InstanceStats, NoAnswer>> {
+        Box::pin(async move {
+            let found = Executor::stats(self, instance).await.map_err(|failure| unavailable(&failure))?;
+            found.ok_or(NoAnswer::NotFound)
+        })
+    }
+
+    fn connect<'a>(
+        &'a self,
+        instance: Uuid,
+        component: &'a str,
+        port: u16,
+    ) -> Answer<'a, Result<Box<dyn ByteStream>, NoAnswer>> {
+        Box::pin(async move {
+            match Executor::connect(self, instance, component, port).await {
+                Ok(stream) => {
+                    let stream: Box<dyn ByteStream> = Box::new(stream);
+                    Ok(stream)
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(NoAnswer::NotFound),
+                Err(error) => Err(NoAnswer::Unavailable(error.to_string())),
+            }
+        })
+    }
+
+    fn heartbeat(&self, instance: Uuid) -> bool {
+        Executor::heartbeat(self, instance)
+    }
+
+    fn status(&self, instance: Uuid) -> Option<InstanceReport> {
+        Executor::status(self, instance)
+    }
+
+    fn adopt_trust(&self, trust: Trust) -> Answer<'_, ()> {
+        Box::pin(self.set_trust(trust))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        Executor::warnings(self)
+    }
+}

@@ -1,0 +1,8 @@
+//! The executor as a whole, on the simulated engine and on the real one.
+
+mod admission;
+mod docker;
+mod hostile;
+mod lifecycle;
+mod matrix;
+mod support;
