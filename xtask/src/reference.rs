@@ -56,6 +56,7 @@ pub(crate) fn routes() -> String {
                 Access::Public => "anybody".to_owned(),
                 Access::SignedIn => "any signed-in caller".to_owned(),
                 Access::Person => "any signed-in person".to_owned(),
+                Access::Node => "a node".to_owned(),
                 Access::Needs(permission, scope) => {
                     format!("`{}` at the {}", permission.key(), scope_name(scope))
                 }

@@ -7,6 +7,11 @@ use uuid::Uuid;
 
 use crate::task::Refusal;
 
+/// Where a node dials its control link: orders, logs, stats.
+pub const CONTROL_PATH: &str = "/agent/v1/links/control";
+/// Where a node dials its data link: byte streams.
+pub const DATA_PATH: &str = "/agent/v1/links/data";
+
 /// `POST`, a signed task. 202 [`Accepted`] once it is in the journal, 409 [`Refused`] otherwise.
 pub const TASKS: &str = "/v1/tasks";
 /// `GET`, everything the node has: a full [`crate::report::NodeReport`].

@@ -16,8 +16,7 @@ use crate::spawner::Spawner;
 use crate::wall_clock::random;
 
 /// Where the platform accepts the links, by WebSocket.
-pub const CONTROL_PATH: &str = "/api/v1/node/links/control";
-pub const DATA_PATH: &str = "/api/v1/node/links/data";
+pub use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 
 /// A node that the platform does not want is not in a hurry.
 const UNWANTED: Duration = Duration::from_mins(1);

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::get;
+use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::{Error, Secret};
 use gpuaas_tunnel::{KeepAlive, accept, handshake_answer};
@@ -18,10 +19,6 @@ use super::links::{Kind, Links};
 use crate::http::{ApiResult, AppState, Presented, presented};
 use crate::tasks::Tasks;
 
-/// Tasks, logs, stats.
-pub const CONTROL_PATH: &str = "/agent/v1/links/control";
-/// Byte streams.
-pub const DATA_PATH: &str = "/agent/v1/links/data";
 
 pub(super) struct Door {
     pub(super) gate: Arc<dyn NodeGate>,

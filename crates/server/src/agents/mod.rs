@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::tls;
 
-pub use door::{CONTROL_PATH, DATA_PATH};
+pub use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 pub use gate::PlatformGate;
 pub use links::{Links, Presence};
 
