@@ -1,5 +1,5 @@
 //! The running agent: two links, and three loops that tell the platform what is and hear whom to believe. All of them
-//! re-read the present; what could not be said is not queued but said as it is then.
+//! re-read the present; what could not be said is not queued but said as it is then. Each starts when the link is up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl TrustSource for TrustKeeper {
 
 async fn keep_trust(keeper: Arc<TrustKeeper>, mut link: watch::Receiver<LinkState>, rhythm: Rhythm) {
     let mut seen = 0;
-    let mut pause = Duration::ZERO;
+    let mut pause = rhythm.trust;
     loop {
         tokio::select! { () = came_up(&mut link, &mut seen) => {}, () = tokio::time::sleep(pause) => {} }
         pause = match keeper.fetch().await {
@@ -193,12 +193,12 @@ struct Reporter {
 impl Reporter {
     fn new(platform: Arc<Platform>, workloads: Arc<dyn Workloads>, rhythm: Rhythm) -> Self {
         let feed = workloads.changes();
-        Self { platform, workloads, feed, rhythm, full: true, changed: BTreeMap::new() }
+        Self { platform, workloads, feed, rhythm, full: false, changed: BTreeMap::new() }
     }
 
     async fn run(mut self, mut link: watch::Receiver<LinkState>) {
         let mut seen = 0;
-        let mut next_full = Instant::now();
+        let mut next_full = Instant::now() + self.rhythm.report;
         loop {
             let mut ended = false;
             tokio::select! {
@@ -274,7 +274,7 @@ struct InventoryTeller {
 impl InventoryTeller {
     async fn run(mut self, mut runtime: watch::Receiver<Runtime>, mut link: watch::Receiver<LinkState>) {
         let mut seen = 0;
-        let mut pause = Duration::ZERO;
+        let mut pause = self.rhythm.look;
         let mut engine_watched = true;
         loop {
             tokio::select! {

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_agent_protocol::report::NodeReport;
+use gpuaas_agent_protocol::task::Verifier;
 use gpuaas_api::agent::{JoinRequest, NODE_TOKEN_AUDIENCE, NodeTokenRequest};
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::machine_token::{check_assertion, open_node_assertion};
@@ -46,7 +47,9 @@ pub(crate) struct World {
     pub(crate) trusts: AtomicU32,
     pub(crate) reports: Mutex<Vec<NodeReport>>,
     pub(crate) inventories: Mutex<Vec<NodeInventory>>,
-    /// What is accepted as a token besides the last one given; none while empty.
+    /// Whose orders the node shall obey.
+    pub(crate) verifiers: Mutex<Vec<Verifier>>,
+    /// Even the last token given is good no more.
     refuse_tokens: AtomicBool,
     ca_pem: Mutex<String>,
 }
@@ -220,7 +223,7 @@ impl Serving {
             _ if !self.knows(bearer.as_deref()) => Ok(refuse(401, "unauthenticated", "Who are you?")),
             "/api/v1/node/trust" => {
                 self.world.trusts.fetch_add(1, Ordering::SeqCst);
-                Ok(reply(200, &trust()))
+                Ok(reply(200, &self.trust()))
             }
             "/api/v1/node/inventory" => {
                 self.world.inventories.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
@@ -232,6 +235,11 @@ impl Serving {
             }
             _ => Ok(refuse(404, "not_found", "Nothing here.")),
         }
+    }
+
+    fn trust(&self) -> Value {
+        let verifiers = self.world.verifiers.lock().unwrap().clone();
+        json!({"era": 1, "server_time": SystemClock.now().unix_micros(), "verifiers": verifiers})
     }
 
     fn knows(&self, bearer: Option<&str>) -> bool {
@@ -256,7 +264,7 @@ impl Serving {
             return Err(std::io::Error::other("the answer is lost"));
         }
         let ca_pem = self.world.ca_pem.lock().unwrap().clone();
-        Ok(reply(200, &json!({"node_id": node_id(), "name": name, "ca_pem": ca_pem, "trust": trust()})))
+        Ok(reply(200, &json!({"node_id": node_id(), "name": name, "ca_pem": ca_pem, "trust": self.trust()})))
     }
 
     fn token(&self, body: &[u8]) -> Reply {
@@ -288,8 +296,4 @@ impl Serving {
         });
         answer.map(|()| Full::default())
     }
-}
-
-fn trust() -> Value {
-    json!({"era": 1, "server_time": 1_000, "verifiers": []})
 }

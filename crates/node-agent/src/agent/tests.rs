@@ -1,19 +1,25 @@
 use std::sync::atomic::Ordering;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use gpuaas_agent_protocol::link::{Accepted, INSTANCE_HEADER, InstanceStats, Refused};
+use gpuaas_agent_protocol::receipt;
 use gpuaas_agent_protocol::report::Phase;
-use gpuaas_agent_protocol::task::{Refusal, SignedTask};
+use gpuaas_agent_protocol::spec::WorkloadSpec;
+use gpuaas_agent_protocol::task::{self, Order, Refusal, SignedTask, Task, Verifier};
 use gpuaas_tunnel::{Error, Link as Dialled};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Request, Response};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
+use crate::config::{Config, RuntimeKind};
 use crate::fake::Fake;
-use crate::fake_platform::{FakePlatform, until, within};
+use crate::fake_platform::{FakePlatform, node_id, until, within};
 use crate::identity::StateFolder;
-use crate::wall_clock::SystemClock;
+use crate::wall_clock::{Clock as _, SystemClock};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const ONE: Uuid = Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_00aa);
@@ -200,6 +206,83 @@ async fn an_order_with_an_unknown_key_makes_the_node_ask_whom_to_trust_once() {
         (status, serde_json::from_slice::<Refused>(&answer).unwrap().refusal),
         (409, Refusal::TooLarge)
     );
+}
+
+/// An order as the control plane would sign it.
+fn order(order: Order, generation: u64, key: &Ed25519KeyPair) -> Request<Full<Bytes>> {
+    let now = SystemClock.now().unix_micros();
+    let task = Task {
+        protocol: gpuaas_agent_protocol::PROTOCOL,
+        task_id: Uuid::from_u128(generation.into()),
+        node_id: node_id().uuid(),
+        instance_id: ONE,
+        generation,
+        epoch: 1,
+        era: 1,
+        nonce: Uuid::from_u128(u128::from(generation) << 64),
+        issued_at: now,
+        expires_at: now + 60_000_000,
+        correlation_id: ONE,
+        order_digest: order.digest(),
+        order,
+    };
+    let signed = serde_json::to_vec(&task::sign(&task, ONE, key)).unwrap();
+    Request::post("http://node/v1/tasks").body(Full::from(signed)).unwrap()
+}
+
+fn spec() -> WorkloadSpec {
+    let component = serde_json::json!({
+        "name": "main", "cpu_millis": 100, "memory_mib": 64, "pids": 10,
+        "image": {"upstream": "https://r.example.com", "reference": format!("r.example.com/web@sha256:{}", "a".repeat(64))},
+    });
+    serde_json::from_value(serde_json::json!({
+        "components": [component], "readiness_deadline_seconds": 30, "stop_grace_seconds": 0,
+        "restart": {"max_restarts": 0, "window_seconds": 60},
+    }))
+    .unwrap()
+}
+
+/// Everything but the engine is real: links, orders, executor, reports, receipt.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_over_the_link_becomes_a_running_workload_and_ends_with_a_receipt() {
+    let mut platform = FakePlatform::start().await;
+    let signer = Ed25519KeyPair::from_seed_unchecked(&[3; 32]).unwrap();
+    let public_key = URL_SAFE_NO_PAD.encode(signer.public_key());
+    platform.world.verifiers.lock().unwrap().push(Verifier { key_id: ONE, public_key, accepted_until: None });
+    let folder = tempfile::tempdir().unwrap();
+    let state = StateFolder::at(folder.path());
+    let key = Arc::new(state.ensure_key().unwrap());
+    let identity = platform.enrol(&key.public_text());
+    let config =
+        Config { state_dir: folder.path().into(), runtime: RuntimeKind::Simulated, ..Config::default() };
+    let spawner = Spawner::default();
+    let workloads = crate::wiring::start_workloads(&config, &identity, &key, &spawner).await.unwrap();
+    start(Parts {
+        platform: Arc::new(Platform::new(identity, key.clone(), Arc::new(SystemClock)).unwrap()),
+        workloads,
+        look: config.look(key.public()),
+        runtime: crate::wiring::watch_engine(&config, &spawner).await,
+        rhythm: Rhythm { retry: Duration::from_millis(20), ..Rhythm::default() },
+        spawner: spawner.clone(),
+    });
+    let control = within(platform.control.recv()).await.unwrap();
+    let world = platform.world.clone();
+    let last = || world.reports.lock().unwrap().iter().flat_map(|report| &report.instances).last().cloned();
+
+    let response =
+        control.request(order(Order::Launch { spec: spec() }, 1, &signer), PATIENCE).await.unwrap();
+    let status = response.status();
+    assert_eq!(status, 202, "{}", String::from_utf8(body(response).await).unwrap());
+    until("running", || last().is_some_and(|report| report.phase == Phase::Running)).await;
+    let stats = control.request(get(&format!("/v1/instances/{ONE}/stats")), PATIENCE).await.unwrap();
+    assert!(serde_json::from_slice::<InstanceStats>(&body(stats).await).unwrap().simulated);
+
+    let remove = order(Order::Remove { grace_seconds: 0 }, 2, &signer);
+    assert_eq!(control.request(remove, PATIENCE).await.unwrap().status(), 202);
+    until("removed", || last().is_some_and(|report| report.phase == Phase::Removed)).await;
+    let receipt = receipt::open(&last().unwrap().receipt.unwrap(), key.public()).expect("signed by the node");
+    assert!(receipt.left.is_nothing() && receipt.simulated);
+    assert!(spawner.stop(PATIENCE).await);
 }
 
 /// T09, the node's side.
