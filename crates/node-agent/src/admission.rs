@@ -14,9 +14,9 @@ use uuid::Uuid;
 use crate::journal::{Record, Wish};
 
 /// No order is valid for longer; bounds how long marks and nonces have to be remembered.
-pub const LONGEST_VALIDITY: Duration = Duration::from_secs(24 * 3600);
+pub const LONGEST_VALIDITY: Duration = Duration::from_hours(24);
 /// How far an order's time of issue may lie ahead: the server and its signing replicas differ a little.
-const SKEW: Duration = Duration::from_secs(60);
+const SKEW: Duration = Duration::from_mins(1);
 const LONGEST_GRACE_SECONDS: u32 = 600;
 
 /// What the node knows when an order comes.

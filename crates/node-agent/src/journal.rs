@@ -173,14 +173,14 @@ impl Journal {
         let lock = lock(&root.join("lock"))?;
         let journal = Self { root: root.to_path_buf(), _lock: lock };
         let mut remembered = Remembered::default();
-        if let Some(node) = journal.read(&root.join("node.json"), &mut remembered.warnings) {
+        if let Some(node) = Self::read(&root.join("node.json"), &mut remembered.warnings) {
             remembered.node = node;
         }
         for entry in fs::read_dir(root.join("instances"))? {
             let path = entry?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("json") => {
-                    remembered.records.extend(journal.read::<Record>(&path, &mut remembered.warnings))
+                    remembered.records.extend(Self::read::<Record>(&path, &mut remembered.warnings));
                 }
                 // Half of a write that a crash cut short.
                 Some("new") => fs::remove_file(&path)?,
@@ -235,7 +235,7 @@ impl Journal {
         self.root.join("instances").join(format!("{instance}.json"))
     }
 
-    fn read<T: for<'de> Deserialize<'de>>(&self, path: &Path, warnings: &mut Vec<String>) -> Option<T> {
+    fn read<T: for<'de> Deserialize<'de>>(path: &Path, warnings: &mut Vec<String>) -> Option<T> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,

@@ -45,7 +45,8 @@ impl Executor {
         let result = self.shared.accept(signed).await;
         match &result {
             Ok(accepted) => {
-                tracing::info!(task.id = %accepted.task_id, "accepted the order {}", accepted.task_id)
+                let task = accepted.task_id;
+                tracing::info!(task.id = %task, "accepted the order {task}");
             }
             Err(refused) => {
                 tracing::warn!(refusal = refused.refusal.name(), "refused an order: {}", refused.message);
@@ -70,7 +71,7 @@ impl Shared {
         };
         if task.era > gate.node.era {
             let node = NodeRecord { era: task.era, ..gate.node };
-            self.write_node(node).await.map_err(unwritable)?;
+            self.write_node(node).await.map_err(|error| unwritable(&error))?;
             gate.node = node;
         }
         let before = slot.record().wish;
@@ -79,7 +80,7 @@ impl Shared {
             let held = writing.take().expect("it comes back from every write");
             self.write(&slot, (*record).clone(), held).await.map(|held| writing = Some(held))
         });
-        written.map_err(unwritable)?;
+        written.map_err(|error| unwritable(&error))?;
         let now = self.time.now();
         gate.nonces.retain(|_, expires_at| *expires_at >= now);
         gate.nonces.insert(task.nonce, task.expires_at);
@@ -143,6 +144,6 @@ impl Shared {
     }
 }
 
-fn unwritable(error: Unwritable) -> Refused {
+fn unwritable(error: &Unwritable) -> Refused {
     admission::refused(Refusal::JournalUnwritable, &error.to_string())
 }

@@ -91,7 +91,7 @@ async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
         };
         let outcome = actor.pursue().await;
         let gone = slot.record().wish == Wish::Gone;
-        match outcome {
+        match actor.only_launches_fail(outcome) {
             Ok(()) if gone => return,
             Ok(()) => {
                 backoff = first;
@@ -102,7 +102,8 @@ async fn run(shared: Arc<Shared>, slot: Arc<Slot>) {
                 tracing::warn!(instance.id = %instance, "the instance {instance} failed: {failure}");
                 if let Err(error) = actor.note_failure(failure).await {
                     tracing::warn!(instance.id = %instance, "could not note the failure of {instance}: {error}");
-                    actor.rest(first).await;
+                    actor.rest(backoff).await;
+                    backoff = (backoff * 2).min(most);
                 }
             }
             Err(Halt::Again(failure)) => {
@@ -138,6 +139,15 @@ impl Actor {
             (Wish::Stop { grace_seconds }, _) => self.stop(*grace_seconds).await,
             (Wish::Remove { grace_seconds }, _) => self.remove(*grace_seconds).await,
             (Wish::Adopted, _) => self.keep_as_it_is().await,
+        }
+    }
+
+    /// Taking down has no other end than done, and what failed already fails no more.
+    fn only_launches_fail(&self, outcome: Result<(), Halt>) -> Result<(), Halt> {
+        let launching = matches!(self.record.wish, Wish::Launch { .. }) && self.record.failure.is_none();
+        match outcome {
+            Err(Halt::Failed(failure)) if !launching => Err(Halt::Again(failure)),
+            outcome => outcome,
         }
     }
 

@@ -29,18 +29,16 @@ impl Actor {
             found = self.look().await?;
         }
         let was_running = self.record.phase == Phase::Running;
-        let complete =
-            spec.components.iter().all(|component| of_component(&found.containers, component).is_some());
-        if !was_running && !complete {
+        let missing: Vec<&ComponentSpec> =
+            spec.components.iter().filter(|c| of_component(&found.containers, c).is_none()).collect();
+        if !was_running && !missing.is_empty() {
             self.show_phase(Phase::Creating);
         }
         let subnet = self.ensure_network(spec, &found).await?;
-        let missing: Vec<&ComponentSpec> =
-            spec.components.iter().filter(|c| of_component(&found.containers, c).is_none()).collect();
-        if !missing.is_empty() {
-            self.make_containers(spec, &missing, subnet).await?;
-        } else {
+        if missing.is_empty() {
             self.open_door(subnet).await?;
+        } else {
+            self.make_containers(spec, &missing, subnet).await?;
         }
         self.open_ports(spec).await?;
         self.start_created(spec, was_running).await?;

@@ -64,7 +64,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             pool: Subnet::DEFAULT_POOL,
-            pull_deadline: Duration::from_secs(30 * 60),
+            pull_deadline: Duration::from_mins(30),
             concurrent_pulls: 4,
             concurrent_starts: 16,
             restart_backoff: (Duration::from_millis(250), Duration::from_secs(30)),

@@ -25,6 +25,7 @@ impl Actor {
         found: &Found,
     ) -> Result<Subnet, Halt> {
         if let Some(subnet) = found.networks.iter().find_map(|network| network.subnet) {
+            self.record.subnet = Some(subnet);
             return Ok(subnet);
         }
         let mut refused = Vec::new();

@@ -175,10 +175,18 @@ impl Actor {
             return Ok(());
         }
         self.save(|record| {
-            found.containers.iter().for_each(|container| record.note_removed("container", &container.name));
-            found.networks.iter().for_each(|network| record.note_removed("network", &network.name));
-            found.volumes.iter().for_each(|volume| record.note_removed("volume", volume));
-            ports.iter().for_each(|port| record.note_removed("port", &format!("127.0.0.1:{port}")));
+            for container in &found.containers {
+                record.note_removed("container", &container.name);
+            }
+            for network in &found.networks {
+                record.note_removed("network", &network.name);
+            }
+            for volume in &found.volumes {
+                record.note_removed("volume", volume);
+            }
+            for port in &ports {
+                record.note_removed("port", &format!("127.0.0.1:{port}"));
+            }
         })
         .await
     }

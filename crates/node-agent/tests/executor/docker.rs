@@ -118,7 +118,7 @@ async fn pid(real: &Real, instance: Uuid) -> Option<i64> {
 async fn all_logs(executor: &Executor, instance: Uuid) -> String {
     let lines = executor.logs(instance, LogQuery::default()).await.unwrap().unwrap();
     let lines: Vec<_> = lines.try_collect().await.unwrap();
-    lines.iter().map(|line| format!("{}\n", line.line)).collect()
+    lines.into_iter().flat_map(|line| [line.line, "\n".to_owned()]).collect()
 }
 
 /// Waits for a line of the log.

@@ -1,6 +1,8 @@
 //! The life of instances on the simulated engine: what goes wrong, and what is said about it.
 
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +153,7 @@ async fn missed_heartbeats_mean_unhealthy_and_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_order_ends_a_slow_pull_and_progress_is_told_now_and_then() {
     let (node, engine) = node();
-    engine.behave("main", Behaviour { pull_time: Duration::from_secs(3600), ..Behaviour::default() });
+    engine.behave("main", Behaviour { pull_time: Duration::from_hours(1), ..Behaviour::default() });
     let executor = node.start(Faults::none()).await;
     let instance = random_id();
     node.reach(&executor, instance, 1, launch(vec![component("main")]), Phase::Pulling).await;
@@ -166,7 +168,7 @@ async fn a_later_order_ends_a_slow_pull_and_progress_is_told_now_and_then() {
 async fn a_pull_that_takes_too_long_is_named_so_and_the_source_knows_better_than_the_engine() {
     let (mut node, engine) = node();
     node.limits.pull_deadline = Duration::from_millis(20);
-    engine.behave("slow", Behaviour { pull_time: Duration::from_secs(3600), ..Behaviour::default() });
+    engine.behave("slow", Behaviour { pull_time: Duration::from_hours(1), ..Behaviour::default() });
     let broken = Failure::new(FailureReason::ImagePullFailed, "unexpected EOF");
     engine.behave("broken", Behaviour { pull_failure: Some(broken), ..Behaviour::default() });
     *node.images.verdict.lock().unwrap() =
@@ -242,14 +244,7 @@ async fn on_a_full_disk_orders_are_refused_and_what_runs_goes_on() {
     let (node, engine) = node();
     let disk = node.folder.path().join("small");
     std::fs::create_dir(&disk).unwrap();
-    let mount = |arguments: &[&str]| {
-        let done = std::process::Command::new(arguments[0]).args(&arguments[1..]).arg(&disk).status();
-        assert!(
-            done.is_ok_and(|status| status.success()),
-            "this test mounts a small disk and needs root: sudo -E cargo test -p gpuaas-node-agent"
-        );
-    };
-    mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    let _mounted = Mounted::small_disk(&disk);
     let executor = Executor::start(node.options(&disk.join("state"), Faults::none())).await.unwrap();
     executor.set_trust(node.trust()).await;
     let (old, new) = (random_id(), random_id());
@@ -268,8 +263,27 @@ async fn on_a_full_disk_orders_are_refused_and_what_runs_goes_on() {
     node.reach(&executor, old, 2, stop(), Phase::Stopped).await;
     node.reach(&executor, new, 1, launch(vec![component("main")]), Phase::Running).await;
     executor.shutdown().await;
-    drop(executor);
-    mount(&["umount", "-l"]);
+}
+
+/// A disk of 1 MiB, for as long as this lives.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn small_disk(at: &Path) -> Self {
+        let mut mount = Command::new("mount");
+        let done = mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(at).status();
+        assert!(
+            done.is_ok_and(|status| status.success()),
+            "this test mounts a small disk and needs root: sudo -E cargo test -p gpuaas-node-agent"
+        );
+        Self(at.to_path_buf())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,7 +29,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use uuid::Uuid;
 
 pub(crate) const NOW: i64 = 1_800_000_000_000_000;
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn random_id() -> Uuid {
     let mut bytes = [0; 16];
@@ -267,10 +267,8 @@ pub(crate) async fn wait_for(
             }
         }
     };
-    match tokio::time::timeout(PATIENCE, waiting).await {
-        Ok(report) => report,
-        Err(_) => panic!("waited in vain for {what}; the last report is {last:#?}"),
-    }
+    let found = tokio::time::timeout(PATIENCE, waiting).await.ok();
+    found.unwrap_or_else(|| panic!("waited in vain for {what}; the last report is {last:#?}"))
 }
 
 pub(crate) async fn wait_phase(

@@ -31,7 +31,7 @@ use super::{
 use crate::seams::{Failure, PullTicket};
 
 /// An engine that says nothing for so long is not there. Stops wait for the grace on top.
-const ENGINE_TIMEOUT: Duration = Duration::from_secs(120);
+const ENGINE_TIMEOUT: Duration = Duration::from_mins(2);
 const LONGEST_GRACE: u64 = 600;
 
 /// What the Docker runtime has to be told.
@@ -148,10 +148,10 @@ fn gone_is_fine(
     }
 }
 
-fn label_filter(node: Uuid, instance: Option<Uuid>) -> Option<HashMap<String, Vec<String>>> {
+fn label_filter(node: Uuid, instance: Option<Uuid>) -> HashMap<String, Vec<String>> {
     let mut wanted = vec![format!("{}={node}", labels::NODE)];
     wanted.extend(instance.map(|instance| format!("{}={instance}", labels::INSTANCE)));
-    Some(HashMap::from([("label".to_owned(), wanted)]))
+    HashMap::from([("label".to_owned(), wanted)])
 }
 
 impl ContainerRuntime for DockerRuntime {
@@ -299,7 +299,7 @@ impl ContainerRuntime for DockerRuntime {
 
     fn list(&self, node: Uuid, instance: Option<Uuid>) -> Reply<'_, Found> {
         Box::pin(async move {
-            let filters = label_filter(node, instance);
+            let filters = Some(label_filter(node, instance));
             let options =
                 query::ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
             let summaries =

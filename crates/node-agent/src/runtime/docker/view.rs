@@ -55,7 +55,7 @@ pub(super) fn micros(text: &str) -> Option<i64> {
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
     let mut time = time.splitn(3, ':').map(|part| part.parse::<i64>().ok());
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
-    let fraction: i64 = format!("{:0<6.6}", fraction).parse().ok()?;
+    let fraction: i64 = format!("{fraction:0<6.6}").parse().ok()?;
     Some((((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + fraction)
 }
 
