@@ -124,6 +124,8 @@ pub enum Refusal {
     Contradiction,
     /// The node cannot write its journal, so it may not act.
     JournalUnwritable,
+    /// The node's engine does not answer yet.
+    NotReady,
 }
 
 impl Refusal {
@@ -145,6 +147,7 @@ impl Refusal {
             Self::SpecRefused => "spec_refused",
             Self::Contradiction => "contradiction",
             Self::JournalUnwritable => "journal_unwritable",
+            Self::NotReady => "not_ready",
         }
     }
 }

@@ -7,7 +7,7 @@
 /// A step that a test can break; see `gpuaas_faults`.
 macro_rules! step {
     ($plane:expr, $name:literal, $body:expr) => {
-        gpuaas_faults::step!($plane.faults, $name, $body, |injected: gpuaas_faults::Injected| {
+        gpuaas_faults::step!($plane.faults(), $name, $body, |injected: gpuaas_faults::Injected| {
             gpuaas_domain::Error::internal(injected.to_string())
         })
     };

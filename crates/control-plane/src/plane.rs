@@ -146,7 +146,7 @@ pub struct ControlPlane {
     pub settings: Settings,
     pub platform_id: Uuid,
     /// Breaks on purpose, in tests.
-    pub faults: Faults,
+    faults: RwLock<Faults>,
     pub(crate) token_keys: RwLock<TokenKeys>,
     pub(crate) task_keys: RwLock<TaskKeys>,
     pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
@@ -173,7 +173,7 @@ impl ControlPlane {
             entropy,
             settings,
             platform_id,
-            faults: Faults::none(),
+            faults: RwLock::new(Faults::none()),
             token_keys: RwLock::default(),
             task_keys: RwLock::default(),
             progress: Mutex::default(),
@@ -181,6 +181,14 @@ impl ControlPlane {
             agent_door: OnceLock::new(),
             hashing,
         }
+    }
+
+    pub fn faults(&self) -> Faults {
+        self.faults.read().expect("no holder panics").clone()
+    }
+
+    pub fn break_at(&self, faults: Faults) {
+        *self.faults.write().expect("no holder panics") = faults;
     }
 
     /// Plugs the links in, once, when the server begins to listen for agents.

@@ -82,7 +82,9 @@ pub struct Faults(Option<Arc<Plan>>);
 struct Plan {
     point: String,
     action: Action,
-    /// Fires on so many passes; then the place is sound again.
+    /// Passes that go well first.
+    skip: AtomicU32,
+    /// Fires on so many passes then; after that the place is sound again.
     left: AtomicU32,
     dead: watch::Sender<bool>,
     real: bool,
@@ -97,7 +99,12 @@ impl Faults {
 
     /// One place breaks so many times.
     pub fn at(point: &str, action: Action, times: u32) -> Self {
-        Self(Some(Arc::new(Plan::new(point, action, times, false))))
+        Self(Some(Arc::new(Plan::new(point, action, 0, times, false))))
+    }
+
+    /// One place breaks once, on this pass: 1 is the first.
+    pub fn on_pass(point: &str, action: Action, pass: u32) -> Self {
+        Self(Some(Arc::new(Plan::new(point, action, pass.saturating_sub(1), 1, false))))
     }
 
     /// Nothing breaks, but [`Faults::reached`] tells what was passed.
@@ -105,22 +112,28 @@ impl Faults {
         Self::at("", Action::Error, 0)
     }
 
-    /// `point:die`, `point:error`, `point:twice` or `point:stall=MS`, once, in a process of its own. Only in debug
-    /// builds: a product binary has no way to be told to break.
+    /// `point:die`, `point:error`, `point:twice` or `point:stall=MS`, once, in a process of its own; with `@3` after the
+    /// point, on its third pass. Only in debug builds: a product binary has no way to be told to break.
     pub fn from_setting(text: &str) -> Option<Self> {
         if !cfg!(debug_assertions) {
             return None;
         }
         let (point, action) = text.split_once(':')?;
-        Some(Self(Some(Arc::new(Plan::new(point, Action::parse(action)?, 1, true)))))
+        let (point, pass) = match point.split_once('@') {
+            Some((point, pass)) => (point, pass.parse::<u32>().ok()?),
+            None => (point, 1),
+        };
+        Some(Self(Some(Arc::new(Plan::new(point, Action::parse(action)?, pass.saturating_sub(1), 1, true)))))
     }
 
     /// Called by [`step!`].
     pub async fn reach(&self, name: &'static str) -> Result<Times, Injected> {
         let Some(plan) = &self.0 else { return Ok(Times::Once) };
         plan.reached.lock().expect("nothing panics while it is held").insert(name);
-        let fires = plan.point == name
-            && plan.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let down = |count: &AtomicU32| {
+            count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1)).is_ok()
+        };
+        let fires = plan.point == name && !down(&plan.skip) && down(&plan.left);
         if !fires {
             return Ok(Times::Once);
         }
@@ -166,10 +179,11 @@ impl Faults {
 }
 
 impl Plan {
-    fn new(point: &str, action: Action, times: u32, real: bool) -> Self {
+    fn new(point: &str, action: Action, skip: u32, times: u32, real: bool) -> Self {
         Self {
             point: point.to_owned(),
             action,
+            skip: AtomicU32::new(skip),
             left: AtomicU32::new(times),
             dead: watch::Sender::new(false),
             real,

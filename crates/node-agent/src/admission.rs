@@ -146,6 +146,7 @@ fn plain(refusal: Refusal) -> Refused {
         Refusal::SpecRefused => "The node's own rules refuse the order.",
         Refusal::Contradiction => "Another order of the same generation was accepted before.",
         Refusal::JournalUnwritable => "The node cannot write its journal.",
+        Refusal::NotReady => "The node's engine does not answer yet.",
     };
     refused(refusal, message)
 }

@@ -41,7 +41,7 @@ impl Default for Rhythm {
     fn default() -> Self {
         Self {
             report: Duration::from_secs(30),
-            gather: Duration::from_millis(100),
+            gather: Duration::from_millis(5),
             look: Duration::from_mins(5),
             inventory: Duration::from_hours(1),
             trust: Duration::from_mins(10),

@@ -51,7 +51,7 @@ impl Workloads for Late {
         Box::pin(async move {
             match self.there() {
                 Some(workloads) => workloads.accept(signed).await,
-                None => Err(Refused { refusal: Refusal::JournalUnwritable, message: not_yet().to_string() }),
+                None => Err(Refused { refusal: Refusal::NotReady, message: not_yet().to_string() }),
             }
         })
     }

@@ -10,7 +10,6 @@ use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
 use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
-use gpuaas_faults::Faults;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -143,7 +142,7 @@ impl Starting {
                 pull_deadline: Duration::from_secs(self.config.pull.deadline_seconds.into()),
                 ..Limits::default()
             },
-            faults: Faults::none(),
+            faults: crate::config::faults(),
             clock: Arc::new(Uptime::default()),
         };
         Executor::start(options).await.map_err(|error| format!("the journal cannot be used: {error}"))
@@ -151,7 +150,7 @@ impl Starting {
 }
 
 /// Images for an engine that pulls none.
-struct NoImages;
+pub struct NoImages;
 
 impl ImageSource for NoImages {
     fn local_name(&self, grant: &ImageGrant) -> String {

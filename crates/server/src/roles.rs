@@ -127,6 +127,7 @@ pub struct Running {
 
 /// Starts all roles: the API behind its listener, and the worker's loops.
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
+    opened.plane.break_at(crate::config::faults());
     let running = start_api(config, opened).await?;
     start_loops(&running.plane, &running.metrics, &running.tasks);
     start_presence(&running);

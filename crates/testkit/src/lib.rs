@@ -1,15 +1,19 @@
 //! A platform in a test: the real server over real HTTP, on both databases, with a clock that can be moved and
 //! loops that are turned by hand. Nothing here sleeps to wait.
 
+mod apps;
 mod caller;
 mod clock;
 mod database;
+mod node;
 mod platform;
 pub mod process;
 
+pub use apps::{DIGEST, Ready, manifest};
 pub use caller::{Answer, Caller, KeyPair};
 pub use clock::MovableClock;
 pub use database::{Database, TestDatabase};
+pub use node::SimulatedNode;
 pub use platform::{Home, Place, TestPlatform};
 
 /// Runs one test body on SQLite and on PostgreSQL.

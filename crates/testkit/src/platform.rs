@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use gpuaas_api::Route;
 use gpuaas_control_plane::operations::bootstrap;
-use gpuaas_control_plane::reconcilers::{erasure, housekeeping, sequencer};
+use gpuaas_control_plane::reconcilers::dispatch::Dispatcher;
+use gpuaas_control_plane::reconcilers::{erasure, housekeeping, sequencer, upkeep};
 use gpuaas_control_plane::{Clock as _, ControlPlane};
 use gpuaas_custody::SystemEntropy;
 use gpuaas_domain::text::Email;
@@ -26,6 +27,7 @@ pub struct TestPlatform {
     pub admin_password: String,
     pub database: TestDatabase,
     pub kind: Database,
+    dispatcher: tokio::sync::Mutex<Dispatcher>,
 }
 
 /// A tenant with a project, and their ids.
@@ -56,7 +58,16 @@ impl TestPlatform {
         let anonymous = Caller::new(&running.public_url);
         let admin_password = password.expose().clone();
         let admin = sign_in(&anonymous, email.as_str(), &admin_password).await;
-        Self { running, clock, admin, admin_email: email.to_string(), admin_password, database, kind }
+        Self {
+            running,
+            clock,
+            admin,
+            admin_email: email.to_string(),
+            admin_password,
+            database,
+            kind,
+            dispatcher: tokio::sync::Mutex::default(),
+        }
     }
 
     pub fn plane(&self) -> &Arc<ControlPlane> {
@@ -84,9 +95,25 @@ impl TestPlatform {
         loop {
             let numbered = sequencer::tick(self.plane(), OWNER).await.expect("the sequencer turns");
             let erased = erasure::tick(self.plane(), OWNER).await.expect("the erasure turns");
-            if numbered.idle() && erased.idle() {
+            let kept = upkeep::tick(self.plane()).await.expect("the upkeep turns");
+            let sent =
+                self.dispatcher.lock().await.tick(self.plane(), OWNER).await.expect("the dispatcher turns");
+            if numbered.idle() && erased.idle() && kept.idle() && sent.idle() {
                 break;
             }
+        }
+    }
+
+    /// Turns the loops until something holds. Nodes work on their own time, so this looks again and again.
+    pub async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        let begun = std::time::Instant::now();
+        loop {
+            self.settle().await;
+            if holds().await {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -145,7 +172,7 @@ pub enum Place<'a> {
 
 fn config(database: &TestDatabase, extra: &str) -> Config {
     let text = format!(
-        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[database]\nurl = {:?}\nmax_connections = 12\n\
+        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[launch]\nregistries = \"registry.example.org=http://127.0.0.1:1\"\n[database]\nurl = {:?}\nmax_connections = 12\n\
          [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
         database.folder().join("data").display().to_string(),
         database.url,

@@ -132,7 +132,8 @@ fn reason(refusal: Refusal) -> Option<FailureReason> {
         | Refusal::NotYetValid
         | Refusal::StaleEra
         | Refusal::StaleEpoch
-        | Refusal::Replayed => None,
+        | Refusal::Replayed
+        | Refusal::NotReady => None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::inventory::{DeclaredGpus, Look};
 use crate::pull::PullSettings;
 use crate::runtime::subnet::Subnet;
 
-pub use load::{from_parts, load};
+pub use load::{faults, from_parts, load};
 
 /// Everything an operator can set on a node.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

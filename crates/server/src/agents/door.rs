@@ -19,7 +19,6 @@ use super::links::{Kind, Links};
 use crate::http::{ApiResult, AppState, Presented, presented};
 use crate::tasks::Tasks;
 
-
 pub(super) struct Door {
     pub(super) gate: Arc<dyn NodeGate>,
     pub(super) links: Arc<Links>,

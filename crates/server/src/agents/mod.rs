@@ -21,8 +21,8 @@ use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::tls;
 
-pub use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 pub use gate::PlatformGate;
+pub use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 pub use links::{Links, Presence};
 
 pub type GateCall<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -28,6 +28,13 @@ pub fn load(file: Option<&Path>) -> Result<Config> {
     from_parts(&text, environment)
 }
 
+/// Where a test told this process to break; see `gpuaas_faults`. Nothing in a product build.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub fn faults() -> gpuaas_faults::Faults {
+    let told = std::env::var("GPUAAS_FAULT").ok();
+    told.and_then(|text| gpuaas_faults::Faults::from_setting(&text)).unwrap_or_default()
+}
+
 /// The same from text and pairs, for tests.
 pub fn from_parts(text: &str, environment: impl IntoIterator<Item = (String, String)>) -> Result<Config> {
     let mut table: Table = text.parse().map_err(|error: toml::de::Error| {

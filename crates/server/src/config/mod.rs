@@ -13,7 +13,7 @@ use gpuaas_domain::{Error, FieldError, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use load::{from_parts, load};
+pub use load::{faults, from_parts, load};
 pub use reference::{reference, show};
 
 /// Everything an operator can set.

@@ -52,7 +52,9 @@ impl Call {
         let (pending, outcome) = prepared.into_parts();
         let reply = R::of(outcome.into());
         let record = self.claim.as_ref().map(|claim| claim.record(R::STATUS, reply.stored()));
+        broken(&self.plane, "api.commit").await?;
         pending.commit(record).await?;
+        broken(&self.plane, "api.answer").await?;
         Ok(reply)
     }
 
@@ -82,6 +84,17 @@ impl Call {
     pub(crate) fn list_name(&self, filters: &str) -> String {
         let place: Vec<_> = self.path.iter().map(|(_, value)| value.as_str()).collect();
         format!("{}/{}/{filters}", self.route.name(), place.join("/"))
+    }
+}
+
+gpuaas_faults::inventory::submit! { gpuaas_faults::Point { name: "api.commit" } }
+gpuaas_faults::inventory::submit! { gpuaas_faults::Point { name: "api.answer" } }
+
+/// Before and after the commit of an answer: places that a test can break. A commit cannot be done twice.
+async fn broken(plane: &gpuaas_control_plane::ControlPlane, point: &'static str) -> ApiResult<()> {
+    match plane.faults().reach(point).await {
+        Ok(_) => Ok(()),
+        Err(injected) => Err(Error::internal(injected.to_string()).into()),
     }
 }
 

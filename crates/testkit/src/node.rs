@@ -1,0 +1,185 @@
+//! A node in a test: the real executor, journal and links over a simulated engine, which outlives the agent as Docker
+//! would.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuaas_agent_protocol::inventory::{Gpu, NodeInventory, Runtime, Vendor};
+use gpuaas_api::Route;
+use gpuaas_faults::Faults;
+use gpuaas_node_agent::agent::{self, Parts, Rhythm};
+use gpuaas_node_agent::clock::Uptime;
+use gpuaas_node_agent::config::Config;
+use gpuaas_node_agent::executor::{Executor, ExecutorOptions, Limits};
+use gpuaas_node_agent::identity::{Identity, NodeKey, StateFolder};
+use gpuaas_node_agent::instance_api::Doors;
+use gpuaas_node_agent::join::{JoinToken, join};
+use gpuaas_node_agent::platform::Platform;
+use gpuaas_node_agent::runtime::simulated::SimulatedRuntime;
+use gpuaas_node_agent::seams::Workloads;
+use gpuaas_node_agent::spawner::Spawner;
+use gpuaas_node_agent::wall_clock::Clock;
+use gpuaas_node_agent::wiring::NoImages;
+use serde_json::json;
+
+use crate::{MovableClock, TestPlatform};
+
+impl Clock for MovableClock {
+    fn now(&self) -> gpuaas_domain::Timestamp {
+        self.timestamp()
+    }
+}
+
+/// A node that simulates its engine and nothing else.
+pub struct SimulatedNode {
+    pub id: String,
+    pub name: String,
+    pub runtime: SimulatedRuntime,
+    folder: tempfile::TempDir,
+    identity: Identity,
+    key: Arc<NodeKey>,
+    clock: Arc<MovableClock>,
+    config: Config,
+    running: Option<(Spawner, Arc<Executor>)>,
+}
+
+impl TestPlatform {
+    /// A machine joins as a node with two simulated GPUs, and its agent runs and is connected.
+    pub async fn node(&self, name: &str) -> SimulatedNode {
+        self.node_with(name, Faults::none()).await
+    }
+
+    pub async fn node_with(&self, name: &str, faults: Faults) -> SimulatedNode {
+        let mut node = self.join(name).await;
+        node.start(faults).await;
+        self.wait_ready(&node).await;
+        node
+    }
+
+    pub async fn wait_ready(&self, node: &SimulatedNode) {
+        self.until("the node is ready", async || {
+            let answer = self.admin.call(Route::NodeGet, &[&node.id], None).await.expect(200);
+            answer.body["ready"] == true
+        })
+        .await;
+    }
+
+    /// Joins without running.
+    pub async fn join(&self, name: &str) -> SimulatedNode {
+        let token =
+            self.admin.call(Route::JoinTokenCreate, &[], Some(&json!({ "name": name }))).await.expect(201);
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateFolder::at(folder.path().join("state"));
+        let parsed = JoinToken::parse(token.body["token"].as_str().expect("a token")).expect("well-formed");
+        let server = token.body["server"].as_str().expect("an address");
+        let outcome = join(&state, server, &parsed, None, async |key| inventory(key)).await.expect("joins");
+        let identity = match outcome {
+            gpuaas_node_agent::join::Outcome::Joined(identity)
+            | gpuaas_node_agent::join::Outcome::Already(identity) => identity,
+        };
+        let mut config = Config { state_dir: folder.path().join("state"), ..Config::default() };
+        config.runtime = gpuaas_node_agent::config::RuntimeKind::Simulated;
+        config.gpus = declared();
+        SimulatedNode {
+            id: identity.node_id.to_string(),
+            name: name.to_owned(),
+            runtime: SimulatedRuntime::new(),
+            key: Arc::new(state.get_key().expect("a key")),
+            folder,
+            identity,
+            clock: self.clock.clone(),
+            config,
+            running: None,
+        }
+    }
+}
+
+fn declared() -> Vec<gpuaas_node_agent::inventory::DeclaredGpus> {
+    vec![gpuaas_node_agent::inventory::DeclaredGpus {
+        vendor: Vendor::Nvidia,
+        model: "Simulated 80GB".into(),
+        memory_mib: 81_920,
+        count: 2,
+    }]
+}
+
+/// What the node says when it joins; the running agent says it again in full.
+fn inventory(_: &[u8]) -> NodeInventory {
+    NodeInventory {
+        agent_version: "0.1.0".into(),
+        protocol: gpuaas_agent_protocol::PROTOCOL,
+        hostname: "simulated".into(),
+        os: "simulated".into(),
+        kernel: "0".into(),
+        architecture: "amd64".into(),
+        cpus: 16,
+        memory_mib: 65_536,
+        disk_total_mib: 1,
+        disk_free_mib: 1,
+        runtime: Runtime::Simulated,
+        gpus: Vec::<Gpu>::new(),
+        warnings: Vec::new(),
+    }
+}
+
+impl SimulatedNode {
+    /// Runs the agent, on what an earlier run left.
+    pub async fn start(&mut self, faults: Faults) {
+        assert!(self.running.is_none(), "one agent at a time");
+        let spawner = Spawner::default();
+        let doors = Doors::on_loopback(&spawner);
+        let options = ExecutorOptions {
+            node_id: self.identity.node_id.uuid(),
+            node_key: self.key.pair().clone(),
+            runtime: Arc::new(self.runtime.clone()),
+            images: Arc::new(NoImages),
+            door: doors.clone(),
+            state: self.folder.path().join("state/journal"),
+            scratch: self.folder.path().join("scratch"),
+            limits: Limits {
+                retry_backoff: (Duration::from_millis(20), Duration::from_millis(200)),
+                restart_backoff: (Duration::from_millis(20), Duration::from_millis(200)),
+                ..Limits::default()
+            },
+            faults,
+            clock: Arc::new(Uptime::default()),
+        };
+        let executor = Arc::new(Executor::start(options).await.expect("the journal can be used"));
+        let workloads: Arc<dyn Workloads> = executor.clone();
+        doors.answer_with(&workloads);
+        let platform =
+            Platform::new(self.identity.clone(), self.key.clone(), self.clock.clone()).expect("a client");
+        agent::start(Parts {
+            platform: Arc::new(platform),
+            workloads,
+            look: self.config.look(self.key.public()),
+            runtime: tokio::sync::watch::channel(Runtime::Simulated).1,
+            rhythm: Rhythm {
+                retry: Duration::from_millis(100),
+                report: Duration::from_secs(2),
+                ..Rhythm::default()
+            },
+            spawner: spawner.clone(),
+        });
+        self.running = Some((spawner, executor));
+    }
+
+    /// Ends the agent where it stands; what runs goes on.
+    pub async fn kill(&mut self) {
+        if let Some((spawner, executor)) = self.running.take() {
+            spawner.stop(Duration::ZERO).await;
+            executor.shutdown().await;
+        }
+    }
+
+    /// The executor of the running agent.
+    pub fn executor(&self) -> &Executor {
+        &self.running.as_ref().expect("the agent runs").1
+    }
+
+    /// Where a simulated app answers, for tunnels.
+    pub fn serve(&self, component: &str, port: u16, at: SocketAddr) {
+        self.runtime.serve(component, port, at);
+    }
+}
