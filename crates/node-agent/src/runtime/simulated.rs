@@ -105,6 +105,11 @@ impl SimulatedRuntime {
         self.notify();
     }
 
+    /// Containers that are there, running or not.
+    pub fn containers(&self) -> usize {
+        self.0.world.lock().expect("nothing panics while it is held").containers.len()
+    }
+
     pub fn counts(&self) -> Counts {
         self.world().counts.clone()
     }
