@@ -377,8 +377,11 @@ async fn from_inside_only_the_instance_api_of_the_node_is_reached() {
     let real = Real::with_door("", Door { listen: true, ..Door::default() }).await;
     assert_eq!(real.engine.guard_problem(), None, "the packet filter is in place");
     let executor = real.node.start(Faults::none()).await;
-    let open = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    // Something of the node that is none of a workload's business. It hangs up at once, so that a breach shows as one.
+    let open = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
     let port = open.local_addr().unwrap().port();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move { while open.accept().await.is_ok() {} });
     for egress in [Egress::Platform, Egress::Internet] {
         let instance = random_id();
         let script = format!(
