@@ -31,6 +31,7 @@ use crate::{engine, inventory};
 
 const LOOK_AT_ENGINE: Duration = Duration::from_secs(10);
 const RETRY_ENGINE: Duration = Duration::from_secs(5);
+const RENEW_GUARD: Duration = Duration::from_mins(1);
 
 /// The engine as the inventory describes it.
 pub async fn watch_engine(config: &Config, spawner: &Spawner) -> watch::Receiver<Runtime> {
@@ -69,6 +70,7 @@ pub async fn start_workloads(
         images,
         doors,
         late,
+        spawner: spawner.clone(),
     };
     let stopping = spawner.clone();
     spawner.spawn(async move {
@@ -89,6 +91,7 @@ struct Starting {
     images: Arc<dyn ImageSource>,
     doors: Arc<Doors>,
     late: Arc<Late>,
+    spawner: Spawner,
 }
 
 impl Starting {
@@ -126,7 +129,16 @@ impl Starting {
                     render_nodes: inventory::render_nodes(&found.gpus),
                     instance_api_port: self.config.network.instance_api_port,
                 };
-                Arc::new(DockerRuntime::connect(options).await.map_err(|failure| failure.to_string())?)
+                let docker = Arc::new(DockerRuntime::new(options));
+                // A reload of the host's own firewall takes our rules with it.
+                let guarded = docker.clone();
+                self.spawner.spawn_until_stop(async move {
+                    loop {
+                        tokio::time::sleep(RENEW_GUARD).await;
+                        guarded.ensure_guard().await;
+                    }
+                });
+                docker
             }
         };
         let options = ExecutorOptions {

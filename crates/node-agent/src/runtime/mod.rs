@@ -195,6 +195,11 @@ pub trait ContainerRuntime: Send + Sync {
     /// Where a port of a container is reached from the node.
     fn dial_address(&self, container: &ContainerView, port: u16) -> Option<SocketAddr>;
 
+    /// Whether an app that nobody can ask counts as answering: where no process is, the engine answers for it.
+    fn pretends(&self, _: &ContainerView) -> Option<bool> {
+        None
+    }
+
     /// Why the node's packet filter does not guard the workloads, if so.
     fn guard_problem(&self) -> Option<String>;
 }

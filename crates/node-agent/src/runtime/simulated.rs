@@ -76,7 +76,7 @@ impl SimulatedRuntime {
 
     /// Containers that are there, running or not.
     pub fn containers(&self) -> usize {
-        self.0.world.lock().expect("nothing panics while it is held").containers.len()
+        self.world().containers.len()
     }
 
     pub fn counts(&self) -> Counts {
@@ -388,6 +388,13 @@ impl ContainerRuntime for SimulatedRuntime {
             return None;
         }
         world.ports.get(&(component, port)).copied()
+    }
+
+    fn pretends(&self, container: &ContainerView) -> Option<bool> {
+        let world = self.world();
+        let component = container.labels.component.as_deref()?;
+        let served = world.ports.keys().any(|(name, _)| name == component);
+        (!served).then(|| !world.behaviour(Some(component)).never_ready)
     }
 
     fn guard_problem(&self) -> Option<String> {

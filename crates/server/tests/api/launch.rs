@@ -134,8 +134,8 @@ both_databases! {
         wish["plan_digest"] = plan.body["plan_digest"].clone();
         let made = p.admin.call(Route::InstanceCreate, &[project], Some(&wish)).await.expect(202);
         assert_eq!(made.body["artifact_digest"], plan.body["plan"]["artifact_digest"]);
-        // The SKU has one processor and the first launch took a part of it: the world has moved.
-        wish["resources"] = json!({"cpu_millis": 100});
+        // Another wish gives another plan, and so would another world.
+        wish["resources"] = json!({"cpu_millis": 200});
         let moved = p.admin.call(Route::InstanceCreate, &[project], Some(&wish)).await.expect_error(409, "plan_changed");
         assert!(moved.body["error"]["params"]["plan_digest"].as_str().is_some_and(|digest| digest.starts_with("sha256:")));
     }
@@ -163,7 +163,7 @@ both_databases! {
     async fn a_failed_launch_says_why_and_holds_nothing(p: TestPlatform) {
         let node = p.node("one").await;
         let ready = p.ready("hello").await;
-        node.runtime.behave("main", Behaviour {
+        node.runtime.behave("hello", Behaviour {
             pull_failure: Some(Failure::new(FailureReason::ImageNotFound, "no such image")), ..Behaviour::default()
         });
         let id = ready.launch(&p.admin).await.expect(202).id();
@@ -172,7 +172,7 @@ both_databases! {
         assert_eq!(body["failure_reason"], "image_not_found", "{}", body["failure_message"]);
         nothing_open(&p).await;
         p.admin.call(Route::InstanceStop, &[&ready.home.project, &id], None).await.expect_error(409, "illegal_instance_move");
-        node.runtime.behave("main", Behaviour::default());
+        node.runtime.behave("hello", Behaviour::default());
         p.admin.call(Route::InstanceStart, &[&ready.home.project, &id], None).await.expect(202);
         ready.reaches(&p, &id, "running").await;
         p.admin.call(Route::InstanceDecommission, &[&ready.home.project, &id], None).await.expect(202);
