@@ -50,6 +50,9 @@ need_packages() {
         ;;
       test)
         postgres_bin >/dev/null || missing+=(postgresql)
+        [[ -x /bin/busybox ]] || missing+=(busybox-static)
+        have iptables || [[ -x /usr/sbin/iptables ]] || missing+=(iptables)
+        have systemd-analyze || missing+=(systemd)
         python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
         ;;
       docker)

@@ -19,7 +19,16 @@ pub struct ServerProcess {
     data: PathBuf,
     database: Option<String>,
     port: u16,
+    agents_port: u16,
     settings: Vec<(String, String)>,
+}
+
+/// A port that nobody listens on right now.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|socket| socket.local_addr())
+        .expect("a free port")
+        .port()
 }
 
 impl ServerProcess {
@@ -34,15 +43,12 @@ impl ServerProcess {
 
     /// Nothing made yet; a free port chosen.
     pub fn bare(data: &Path, database: Option<&str>) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a free port")
-            .port();
         Self {
             child: None,
             data: data.to_owned(),
             database: database.map(str::to_owned),
-            port,
+            port: free_port(),
+            agents_port: free_port(),
             settings: Vec::new(),
         }
     }
@@ -56,8 +62,24 @@ impl ServerProcess {
             data: data.to_owned(),
             database: database.map(str::to_owned),
             port: self.port,
+            agents_port: self.agents_port,
             settings: self.settings.clone(),
         }
+    }
+
+    /// The same for a server that is made already; counts from its next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub fn unset(&mut self, name: &str) {
+        self.settings.retain(|(known, _)| known != name);
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_died(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().ok().flatten().is_some())
     }
 
     /// A setting by its environment variable.
@@ -93,7 +115,7 @@ impl ServerProcess {
             .args(arguments)
             .env_clear()
             .env("GPUAAS__DATA_DIR", &self.data)
-            .env("GPUAAS__AGENTS__LISTEN", "127.0.0.1:0")
+            .env("GPUAAS__AGENTS__LISTEN", format!("127.0.0.1:{}", self.agents_port))
             .env("GPUAAS__HTTP__LISTEN", format!("127.0.0.1:{}", self.port));
         if let Some(url) = &self.database {
             command.env("GPUAAS__DATABASE__URL", url);
@@ -162,5 +184,144 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// A node's agent with a state folder of its own. Killed when dropped; what it started goes on.
+pub struct AgentProcess {
+    child: Option<Child>,
+    state: PathBuf,
+    config: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+impl AgentProcess {
+    /// Joins with a token of the platform. `config` is TOML.
+    pub fn join(folder: &Path, server: &str, token: &str, config: &str) -> Self {
+        let agent = Self {
+            child: None,
+            state: folder.join("state"),
+            config: folder.join("agent.toml"),
+            settings: Vec::new(),
+        };
+        std::fs::create_dir_all(folder).expect("a folder");
+        std::fs::write(&agent.config, config).expect("a file");
+        let output = agent
+            .command(&["join", "--server", server, "--token", token])
+            .output()
+            .expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        agent
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary("gpuaas-agent"));
+        command.args(arguments).arg("--state").arg(&self.state).arg("--config").arg(&self.config).env_clear();
+        // It calls iptables, which Debian keeps in sbin.
+        command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        command.envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub fn unset(&mut self, name: &str) {
+        self.settings.retain(|(known, _)| known != name);
+    }
+
+    pub fn start(&mut self) {
+        let log = self.state.with_extension("log");
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log file");
+        let child =
+            self.command(&["run"]).stderr(log).stdout(Stdio::null()).spawn().expect("the agent starts");
+        self.child = Some(child);
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.state.with_extension("log")).unwrap_or_default()
+    }
+
+    pub fn has_died(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().ok().flatten().is_some())
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Debian's own registry on a loopback port, with a folder that goes with it.
+pub struct RegistryProcess {
+    child: Child,
+    pub port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl RegistryProcess {
+    pub fn start() -> Self {
+        let (folder, port) = (tempfile::tempdir().expect("a folder"), free_port());
+        let config = folder.path().join("config.yml");
+        let text = format!(
+            "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n",
+            folder.path().join("data").display()
+        );
+        std::fs::write(&config, text).expect("a file");
+        let child = Command::new("/usr/bin/docker-registry")
+            .arg("serve")
+            .arg(&config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("docker-registry runs: apt-get install docker-registry");
+        let patience = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(patience.elapsed() < Duration::from_secs(20), "the registry does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { child, port, folder }
+    }
+
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where it keeps its bytes, for tests that change them.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Pushes an image of busybox that serves one page; gives its digest.
+    pub async fn push_web(&self, repository: &str) -> String {
+        let busybox = std::fs::read("/bin/busybox").expect("apt-get install busybox-static");
+        let image = gpuaas_oci::ImageBuilder::new("amd64")
+            .file("bin/busybox", 0o755, busybox)
+            .file("www/index.html", 0o644, b"hello\n".to_vec())
+            .entrypoint(["/bin/busybox"])
+            .cmd(["httpd", "-f", "-v", "-p", "8080", "-h", "/www"])
+            .build()
+            .expect("an image");
+        let registry = gpuaas_oci::Registry::new(&format!("http://{}", self.host())).expect("an address");
+        registry.push(repository, &image, None).await.expect("the registry takes it");
+        image.digest().to_string()
+    }
+}
+
+impl Drop for RegistryProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -147,7 +147,7 @@ both_databases! {
 
         // Ports and devices have one holder.
         let mut first = ready.wish();
-        first["host_port"] = json!(18_080);
+        first["host_port"] = json!(gpuaas_testkit::process::free_port());
         first["resources"] = json!({"gpu_count": 1, "cpu_millis": 100, "memory_mib": 64});
         let id = launch(first.clone()).await.expect(202).id();
         first["resources"]["gpu_count"] = json!(0);
