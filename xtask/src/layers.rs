@@ -113,7 +113,7 @@ fn package_faults(package: &Value) -> Vec<String> {
 }
 
 fn allowed(from: &str, sees: &Sees, to: &str, for_tests: bool) -> bool {
-    if for_tests && to == "testkit" && MAY_TEST_WITH_TESTKIT.contains(&from) {
+    if for_tests && ["testkit", "node-agent"].contains(&to) && MAY_TEST_WITH_TESTKIT.contains(&from) {
         return true;
     }
     match sees {

@@ -69,6 +69,11 @@ impl TestPlatform {
     /// Everything before a launch: a home, a SKU, an allocation, a published app. A node must be there.
     pub async fn ready(&self, name: &str) -> Ready {
         let home = self.home(name).await;
+        self.ready_in(name, home).await
+    }
+
+    /// The same in a home that is there.
+    pub async fn ready_in(&self, name: &str, home: Home) -> Ready {
         self.sku(&format!("{name}-sku"), 1).await;
         let allocation = self.allocation(&home.project, &format!("{name}-sku")).await;
         self.publish(&manifest(name, "1.0.0"), &home.project).await;

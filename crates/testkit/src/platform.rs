@@ -44,9 +44,13 @@ impl TestPlatform {
 
     /// `extra` is TOML on top of the test's defaults.
     pub async fn start_with(kind: Database, extra: &str) -> Self {
+        Self::start_full(kind, extra, "registry.example.org=http://127.0.0.1:1").await
+    }
+
+    async fn start_full(kind: Database, extra: &str, registries: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database = TestDatabase::create(kind).await;
-        let config = config(&database, extra);
+        let config = config(&database, extra, registries);
         let clock = Arc::new(MovableClock::default());
         let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
             .await
@@ -68,6 +72,13 @@ impl TestPlatform {
             kind,
             dispatcher: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// A platform of its own that takes images from another registry.
+    pub async fn with_registry(self, host: &str) -> Self {
+        let kind = self.kind;
+        self.stop().await;
+        Self::start_full(kind, "", &format!("{host}=http://127.0.0.1:1")).await
     }
 
     pub fn plane(&self) -> &Arc<ControlPlane> {
@@ -170,9 +181,9 @@ pub enum Place<'a> {
     Project(&'a str),
 }
 
-fn config(database: &TestDatabase, extra: &str) -> Config {
+fn config(database: &TestDatabase, extra: &str, registries: &str) -> Config {
     let text = format!(
-        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[launch]\nregistries = \"registry.example.org=http://127.0.0.1:1\"\n[database]\nurl = {:?}\nmax_connections = 12\n\
+        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[launch]\nregistries = {registries:?}\n[database]\nurl = {:?}\nmax_connections = 12\n\
          [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
         database.folder().join("data").display().to_string(),
         database.url,

@@ -1,8 +1,7 @@
 //! An engine without processes: it remembers what it was told, and behaves as a test tells it to. It outlives the
 //! executor that uses it, as dockerd outlives the agent. Its logs and figures are invented and marked so.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -14,7 +13,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub use super::simulated_plan::Behaviour;
+pub use super::simulated_plan::{Behaviour, Counts};
+use super::simulated_plan::{Simulated, World};
 use super::subnet::Subnet;
 use super::{
     ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, NetworkView,
@@ -30,37 +30,6 @@ pub struct SimulatedRuntime(Arc<Engine>);
 struct Engine {
     world: Mutex<World>,
     changed: watch::Sender<u64>,
-}
-
-#[derive(Default)]
-struct World {
-    images: BTreeSet<String>,
-    containers: BTreeMap<String, Simulated>,
-    networks: BTreeMap<String, NetworkView>,
-    volumes: Vec<(Uuid, Uuid, String)>,
-    foreign_subnets: Vec<Subnet>,
-    behaviours: HashMap<String, Behaviour>,
-    ports: HashMap<(String, u16), SocketAddr>,
-    counts: Counts,
-    down: bool,
-    next: u64,
-}
-
-struct Simulated {
-    plan: ContainerPlan,
-    view: ContainerView,
-    exits_at: Option<(Instant, i64, bool)>,
-}
-
-/// What the engine was asked for, ever.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// Containers made, by instance, generation and component.
-    pub creates: BTreeMap<(Uuid, u64, String), u32>,
-    pub starts: u32,
-    pub pulls: u32,
-    /// Calls that change something.
-    pub changes: u32,
 }
 
 impl SimulatedRuntime {
@@ -103,6 +72,11 @@ impl SimulatedRuntime {
             }
         }
         self.notify();
+    }
+
+    /// Containers that are there, running or not.
+    pub fn containers(&self) -> usize {
+        self.0.world.lock().expect("nothing panics while it is held").containers.len()
     }
 
     pub fn counts(&self) -> Counts {
@@ -173,46 +147,6 @@ impl SimulatedRuntime {
                 () = due => {}
             }
         }
-    }
-}
-
-impl Simulated {
-    fn exit(&mut self, code: i64, out_of_memory: bool) {
-        self.exits_at = None;
-        if self.view.state.is_running() {
-            self.view.state = State::Exited { code, out_of_memory, error: String::new() };
-            self.view.pid = None;
-        }
-    }
-}
-
-impl World {
-    fn behaviour(&self, component: Option<&str>) -> Behaviour {
-        component.and_then(|component| self.behaviours.get(component)).cloned().unwrap_or_default()
-    }
-
-    fn start(&mut self, id: &str) -> Result<(), Failure> {
-        let next = self.next + 1;
-        let Some(container) = self.containers.get(id) else {
-            return Err(Failure::new(FailureReason::ContainerStartFailed, "No such container."));
-        };
-        if container.view.state.is_running() {
-            return Ok(());
-        }
-        let behaviour = self.behaviour(container.view.labels.component.as_deref());
-        if let Some(failure) = behaviour.start_failure {
-            return Err(failure);
-        }
-        self.counts.starts += 1;
-        self.next = next;
-        let number = i64::try_from(next).unwrap_or(i64::MAX);
-        let container = self.containers.get_mut(id).expect("it was there above");
-        container.view.state = State::Running;
-        container.view.pid = Some(number);
-        container.view.started_at = Some(number);
-        container.view.address = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        container.exits_at = behaviour.exit.map(|(after, code, oom)| (Instant::now() + after, code, oom));
-        Ok(())
     }
 }
 

@@ -48,10 +48,8 @@ impl Real {
         let id = random_id();
         let image = format!("gpuaas-test/{id}:1");
         make_image(&image, user);
-        let engine = DockerRuntime::connect(DockerOptions::new(id))
-            .await
-            .expect("start Docker: systemctl start docker");
-        let engine = Arc::new(engine);
+        let engine = Arc::new(DockerRuntime::new(DockerOptions::new(id)));
+        engine.list(id, None).await.expect("start Docker: systemctl start docker");
         let runtime = Arc::clone(&engine) as Arc<dyn ContainerRuntime>;
         let mut node = Node::with(id, runtime, Images::new(Some(image.clone())));
         node.door = Arc::new(door);
@@ -152,6 +150,16 @@ async fn docker_passes_the_suite() {
         subnets: (0..16).map(|index| format!("10.214.77.{}/28", index * 16).parse().unwrap()).collect(),
     };
     runtime_suite(&*real.engine, &subject).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_is_not_there_is_named_so() {
+    let mut options = DockerOptions::new(random_id());
+    options.socket = "/nowhere/docker.sock".to_owned();
+    let engine = DockerRuntime::new(options);
+    let away = engine.list(random_id(), None).await.unwrap_err();
+    assert_eq!(away.reason, FailureReason::EngineUnavailable);
+    assert!(engine.guard_problem().is_some(), "an unset packet filter is no secret");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -369,8 +377,11 @@ async fn from_inside_only_the_instance_api_of_the_node_is_reached() {
     let real = Real::with_door("", Door { listen: true, ..Door::default() }).await;
     assert_eq!(real.engine.guard_problem(), None, "the packet filter is in place");
     let executor = real.node.start(Faults::none()).await;
-    let open = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    // Something of the node that is none of a workload's business. It hangs up at once, so that a breach shows as one.
+    let open = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
     let port = open.local_addr().unwrap().port();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(async move { while open.accept().await.is_ok() {} });
     for egress in [Egress::Platform, Egress::Internet] {
         let instance = random_id();
         let script = format!(

@@ -6,7 +6,10 @@ mod events;
 mod forged_tokens;
 mod hostile_input;
 mod idempotency;
+mod launch;
+mod launch_refusals;
 mod lifecycle;
+mod nodes;
 mod people;
 mod service_accounts;
 mod walk;
@@ -25,6 +28,20 @@ async fn execute(p: &TestPlatform, sql: &str) {
         Database::Postgres => {
             let mut connection = sqlx::PgConnection::connect(&p.database.url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
+/// Counts past the platform.
+async fn count(p: &TestPlatform, sql: &'static str) -> i64 {
+    match p.kind {
+        Database::Sqlite => {
+            let mut connection = sqlx::SqliteConnection::connect(&p.database.url).await.unwrap();
+            sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+        }
+        Database::Postgres => {
+            let mut connection = sqlx::PgConnection::connect(&p.database.url).await.unwrap();
+            sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_domain::iam::Permission;
-use gpuaas_testkit::{Answer, Caller, Place, TestPlatform, both_databases};
+use gpuaas_testkit::{Answer, Caller, Place, Ready, SimulatedNode, TestPlatform, both_databases};
 use serde_json::json;
 
 /// Real ids for the parameters of a route, so that "not there" is never the reason for a refusal.
@@ -13,6 +13,11 @@ struct World {
     role: String,
     account: String,
     binding: String,
+    node: String,
+    sku: String,
+    ready: Ready,
+    instance: String,
+    _running: SimulatedNode,
 }
 
 impl World {
@@ -25,7 +30,23 @@ impl World {
         let body = json!({"role": "project-user", "user_id": user});
         let binding =
             p.admin.call(Route::ProjectBindingCreate, &[&home.project], Some(&body)).await.expect(201).id();
-        Self { tenant: home.tenant, project: home.project, user, role, account, binding }
+        let node = p.node("walked").await;
+        let ready = p.ready_in("walked", home.clone()).await;
+        let instance = ready.launch(&p.admin).await.expect(202).id();
+        ready.reaches(p, &instance, "running").await;
+        Self {
+            tenant: home.tenant,
+            project: home.project,
+            user,
+            role,
+            account,
+            binding,
+            node: node.id.clone(),
+            sku: "walked-sku".into(),
+            ready,
+            instance,
+            _running: node,
+        }
     }
 
     fn path(&self, route: Route) -> String {
@@ -37,6 +58,12 @@ impl World {
             "{service_account_id}" => &self.account,
             "{binding_id}" | "{token_id}" => &self.binding,
             "{limit}" => "projects",
+            "{node_id}" => &self.node,
+            "{sku}" => &self.sku,
+            "{allocation_id}" => &self.ready.allocation,
+            "{app_slug}" => &self.ready.app,
+            "{app_version}" => "1.0.0",
+            "{app_instance_id}" => &self.instance,
             "{asset}" => "docs.js",
             other => other,
         });
@@ -82,7 +109,9 @@ both_databases! {
         caller.call(Route::Whoami, &[], None).await.expect(200);
         p.admin.call(Route::UserSuspend, &[&id], None).await.expect(200);
         for route in guarded() {
-            knock(&caller, route, &world.path(route)).await.expect_error(401, "account_disabled");
+            // Routes for nodes do not even look whose token it is.
+            let code = if route.row().access == Access::Node { "invalid_token" } else { "account_disabled" };
+            knock(&caller, route, &world.path(route)).await.expect_error(401, code);
         }
     }
 
@@ -101,15 +130,32 @@ both_databases! {
                 Access::Needs(_, ScopeKind::Platform) => {
                     knock(&stranger, route, &world.path(route)).await.expect_error(403, "permission_denied");
                 }
+                Access::Node => {
+                    knock(&stranger, route, &world.path(route)).await.expect_error(401, "invalid_token");
+                }
                 Access::SignedIn | Access::Person | Access::Public => {}
             }
         }
+        // The aliases learn the project from the object, and answer like the project's own routes.
+        let wish = world.ready.wish();
+        stranger.call(Route::InstanceCreateAlias, &[], Some(&wish)).await.expect_error(404, "not_found");
+        stranger.call(Route::InstanceStopAlias, &[&world.instance], None).await.expect_error(404, "not_found");
         // A foreign child under an own parent is missing too.
         for (route, path) in [
             (Route::ServiceAccountGet, format!("/api/v1/projects/{}/service-accounts/{}", other.project, world.account)),
             (Route::ServiceAccountDelete, format!("/api/v1/projects/{}/service-accounts/{}", other.project, world.account)),
             (Route::ProjectBindingDelete, format!("/api/v1/projects/{}/bindings/{}", other.project, world.binding)),
             (Route::TenantBindingDelete, format!("/api/v1/tenants/{}/bindings/{}", other.tenant, world.binding)),
+            (Route::AllocationGet, Route::AllocationGet.path(&[&other.project, &world.ready.allocation])),
+            (Route::AllocationRelease, Route::AllocationRelease.path(&[&other.project, &world.ready.allocation])),
+            (Route::InstanceGet, Route::InstanceGet.path(&[&other.project, &world.instance])),
+            (Route::InstanceStop, Route::InstanceStop.path(&[&other.project, &world.instance])),
+            (Route::InstanceStart, Route::InstanceStart.path(&[&other.project, &world.instance])),
+            (Route::InstanceDecommission, Route::InstanceDecommission.path(&[&other.project, &world.instance])),
+            (Route::InstanceLogs, Route::InstanceLogs.path(&[&other.project, &world.instance])),
+            (Route::InstanceStats, Route::InstanceStats.path(&[&other.project, &world.instance])),
+            (Route::InstanceEvents, Route::InstanceEvents.path(&[&other.project, &world.instance])),
+            (Route::InstanceReceipt, Route::InstanceReceipt.path(&[&other.project, &world.instance])),
         ] {
             knock(&stranger, route, &path).await.expect_error(404, "not_found");
         }

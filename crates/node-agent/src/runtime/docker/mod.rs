@@ -3,12 +3,12 @@
 
 mod body;
 mod fault;
+mod look;
 mod user;
 mod view;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -17,9 +17,10 @@ use bollard::auth::DockerCredentials;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::query_parameters as query;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::link::{ComponentStats, LogQuery};
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::guard::Guard;
@@ -56,71 +57,55 @@ impl DockerOptions {
     }
 }
 
+/// Speaks to the engine when it is first needed: the agent starts and says so even where the engine is away.
 pub struct DockerRuntime {
-    docker: Docker,
+    docker: OnceCell<Docker>,
     options: DockerOptions,
     guard_problem: Mutex<Option<String>>,
     looking: tokio::sync::Mutex<()>,
 }
 
 impl DockerRuntime {
-    /// Speaks to the engine once, to learn its version, and puts the packet filter in place.
-    pub async fn connect(options: DockerOptions) -> Result<Self, Failure> {
-        if !Path::new(&options.socket).exists() {
-            return Err(Failure::new(
-                FailureReason::EngineUnavailable,
-                format!("{} is not there; is Docker running?", options.socket),
-            ));
+    pub fn new(options: DockerOptions) -> Self {
+        let problem =
+            "The packet filter has not been set yet: the container engine has not answered.".to_owned();
+        Self {
+            docker: OnceCell::new(),
+            options,
+            guard_problem: Mutex::new(Some(problem)),
+            looking: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Puts the packet filter in place, again if somebody took it away. Called at the first contact with the engine,
+    /// whose own rules ours hang on, and to be called now and then.
+    pub async fn ensure_guard(&self) {
+        let problem = Guard::new(self.options.instance_api_port).ensure().await.err();
+        if let Some(problem) = &problem {
+            tracing::warn!("{problem}");
+        }
+        *self.guard_problem.lock().expect("nothing panics while it is held") = problem;
+    }
+
+    async fn docker(&self) -> Result<&Docker, Failure> {
+        self.docker.get_or_try_init(|| self.connect()).await
+    }
+
+    async fn connect(&self) -> Result<Docker, Failure> {
         let timeout = ENGINE_TIMEOUT.as_secs() + LONGEST_GRACE;
-        let docker = Docker::connect_with_unix(&options.socket, timeout, bollard::API_DEFAULT_VERSION)
+        let docker = Docker::connect_with_unix(&self.options.socket, timeout, bollard::API_DEFAULT_VERSION)
             .map_err(|error| engine(&error))?;
         let docker = quick(docker.negotiate_version()).await?.map_err(|error| engine(&error))?;
-        let problem = Guard::new(options.instance_api_port).ensure().await.err();
-        Ok(Self {
-            docker,
-            options,
-            guard_problem: Mutex::new(problem),
-            looking: tokio::sync::Mutex::default(),
-        })
+        self.ensure_guard().await;
+        Ok(docker)
     }
 
     async fn inspect(&self, id: &str) -> Result<Option<ContainerView>, Failure> {
-        match quick(self.docker.inspect_container(id, None)).await? {
+        match quick(self.docker().await?.inspect_container(id, None)).await? {
             Ok(found) => Ok(view::container(found)),
             Err(error) if fault::status(&error) == Some(404) => Ok(None),
             Err(error) => Err(fault::failure(&error, FailureReason::Internal)),
         }
-    }
-
-    /// Reads one file out of an image by way of a container that never runs.
-    async fn image_files(&self, image: &str) -> Result<(String, String), Failure> {
-        let body = bollard::models::ContainerCreateBody {
-            image: Some(image.to_owned()),
-            cmd: Some(vec!["-".to_owned()]),
-            network_disabled: Some(true),
-            labels: Some(HashMap::from([(labels::NODE.to_owned(), self.options.node_id.to_string())])),
-            ..bollard::models::ContainerCreateBody::default()
-        };
-        // One at a time under one name, so that a look that was cut off leaves nothing for good.
-        let _turn = self.looking.lock().await;
-        let name = format!("gpuaas-look-{}", self.options.node_id);
-        self.remove_container(&name).await?;
-        let options = query::CreateContainerOptions { name: Some(name), ..Default::default() };
-        let made = quick(self.docker.create_container(Some(options), body))
-            .await?
-            .map_err(|error| fault::failure(&error, FailureReason::ContainerCreateFailed))?;
-        let mut files = Vec::new();
-        for path in ["/etc/passwd", "/etc/group"] {
-            let options = query::DownloadFromContainerOptions { path: path.to_owned() };
-            let parts: Result<Vec<_>, Error> =
-                self.docker.download_from_container(&made.id, Some(options)).take(4096).try_collect().await;
-            let bytes = parts.map(|parts| parts.concat()).unwrap_or_default();
-            files.push(user::first_file(&bytes).unwrap_or_default());
-        }
-        self.remove_container(&made.id).await?;
-        let groups = files.pop().unwrap_or_default();
-        Ok((files.pop().unwrap_or_default(), groups))
     }
 }
 
@@ -161,7 +146,7 @@ impl ContainerRuntime for DockerRuntime {
 
     fn find_image_user<'a>(&'a self, image: &'a str) -> Reply<'a, Option<User>> {
         Box::pin(async move {
-            let found = match quick(self.docker.inspect_image(image)).await? {
+            let found = match quick(self.docker().await?.inspect_image(image)).await? {
                 Ok(found) => found,
                 Err(error) if fault::status(&error) == Some(404) => return Ok(None),
                 Err(error) => return Err(fault::failure(&error, FailureReason::Internal)),
@@ -188,7 +173,8 @@ impl ContainerRuntime for DockerRuntime {
                 password: Some(ticket.password.clone()),
                 ..DockerCredentials::default()
             };
-            let mut pull = Box::pin(self.docker.create_image(Some(options), None, Some(credentials)));
+            let mut pull =
+                Box::pin(self.docker().await?.create_image(Some(options), None, Some(credentials)));
             while let Some(step) = pull.next().await {
                 step.map_err(|error| fault::failure(&error, FailureReason::ImagePullFailed))?;
             }
@@ -198,7 +184,8 @@ impl ContainerRuntime for DockerRuntime {
 
     fn list_subnets(&self) -> Reply<'_, Vec<Subnet>> {
         Box::pin(async move {
-            let networks = quick(self.docker.list_networks(None)).await?.map_err(|error| engine(&error))?;
+            let networks =
+                quick(self.docker().await?.list_networks(None)).await?.map_err(|error| engine(&error))?;
             let configs = networks.into_iter().filter_map(|network| network.ipam?.config).flatten();
             Ok(configs.filter_map(|config| config.subnet?.parse().ok()).collect())
         })
@@ -211,7 +198,7 @@ impl ContainerRuntime for DockerRuntime {
             if !found.networks.is_empty() {
                 return Ok(NetworkMade::Made);
             }
-            match quick(self.docker.create_network(body::network(plan))).await? {
+            match quick(self.docker().await?.create_network(body::network(plan))).await? {
                 Ok(_) => Ok(NetworkMade::Made),
                 Err(error) if fault::words(&error).contains("overlaps with other one") => {
                     Ok(NetworkMade::Overlaps)
@@ -224,14 +211,15 @@ impl ContainerRuntime for DockerRuntime {
 
     fn remove_network<'a>(&'a self, name: &'a str) -> Reply<'a, ()> {
         Box::pin(async move {
-            let result = quick(self.docker.remove_network(name)).await?;
+            let result = quick(self.docker().await?.remove_network(name)).await?;
             gone_is_fine(result, &[404], FailureReason::StopFailed)
         })
     }
 
     fn remove_volume<'a>(&'a self, name: &'a str) -> Reply<'a, ()> {
         Box::pin(async move {
-            let result = quick(self.docker.remove_volume(name, None::<query::RemoveVolumeOptions>)).await?;
+            let result =
+                quick(self.docker().await?.remove_volume(name, None::<query::RemoveVolumeOptions>)).await?;
             gone_is_fine(result, &[404], FailureReason::StopFailed)
         })
     }
@@ -244,7 +232,7 @@ impl ContainerRuntime for DockerRuntime {
                 name: Some(name.clone()),
                 ..query::CreateContainerOptions::default()
             };
-            match quick(self.docker.create_container(Some(options), body)).await? {
+            match quick(self.docker().await?.create_container(Some(options), body)).await? {
                 Ok(made) => Ok(made.id),
                 Err(error) if fault::status(&error) == Some(409) => match self.inspect(&name).await? {
                     Some(found) if found.labels == plan.labels => Ok(found.id),
@@ -258,7 +246,7 @@ impl ContainerRuntime for DockerRuntime {
     fn start<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
         Box::pin(async move {
             // 304: it runs already.
-            let result = quick(self.docker.start_container(id, None)).await?;
+            let result = quick(self.docker().await?.start_container(id, None)).await?;
             gone_is_fine(result, &[304], FailureReason::ContainerStartFailed)
         })
     }
@@ -267,7 +255,7 @@ impl ContainerRuntime for DockerRuntime {
         Box::pin(async move {
             let seconds = i32::try_from(grace.as_secs().min(LONGEST_GRACE)).unwrap_or(0);
             let options = query::StopContainerOptions { signal: None, t: Some(seconds) };
-            let result = self.docker.stop_container(id, Some(options)).await;
+            let result = self.docker().await?.stop_container(id, Some(options)).await;
             gone_is_fine(result, &[304, 404], FailureReason::StopFailed)
         })
     }
@@ -276,7 +264,7 @@ impl ContainerRuntime for DockerRuntime {
         Box::pin(async move {
             // 409: it does not run.
             let options = query::KillContainerOptions { signal: "SIGKILL".to_owned() };
-            let result = quick(self.docker.kill_container(id, Some(options))).await?;
+            let result = quick(self.docker().await?.kill_container(id, Some(options))).await?;
             gone_is_fine(result, &[404, 409], FailureReason::StopFailed)
         })
     }
@@ -285,7 +273,7 @@ impl ContainerRuntime for DockerRuntime {
         Box::pin(async move {
             // With its nameless volumes: an image may declare some.
             let options = query::RemoveContainerOptions { v: true, force: true, link: false };
-            match quick(self.docker.remove_container(id, Some(options))).await? {
+            match quick(self.docker().await?.remove_container(id, Some(options))).await? {
                 // Removal is under way, perhaps by ourselves before a restart.
                 Err(error) if fault::words(&error).contains("already in progress") => Ok(()),
                 result => gone_is_fine(result, &[404], FailureReason::StopFailed),
@@ -302,20 +290,23 @@ impl ContainerRuntime for DockerRuntime {
             let filters = Some(label_filter(node, instance));
             let options =
                 query::ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
-            let summaries =
-                quick(self.docker.list_containers(Some(options))).await?.map_err(|error| engine(&error))?;
+            let summaries = quick(self.docker().await?.list_containers(Some(options)))
+                .await?
+                .map_err(|error| engine(&error))?;
             let mut found = Found::default();
             for id in summaries.into_iter().filter_map(|summary| summary.id) {
                 // Gone between the list and the look.
                 found.containers.extend(self.inspect(&id).await?);
             }
             let options = query::ListNetworksOptions { filters: filters.clone() };
-            let networks =
-                quick(self.docker.list_networks(Some(options))).await?.map_err(|error| engine(&error))?;
+            let networks = quick(self.docker().await?.list_networks(Some(options)))
+                .await?
+                .map_err(|error| engine(&error))?;
             found.networks = networks.into_iter().filter_map(view::network).collect();
             let options = query::ListVolumesOptions { filters };
-            let volumes =
-                quick(self.docker.list_volumes(Some(options))).await?.map_err(|error| engine(&error))?;
+            let volumes = quick(self.docker().await?.list_volumes(Some(options)))
+                .await?
+                .map_err(|error| engine(&error))?;
             found.volumes = volumes.volumes.into_iter().flatten().map(|volume| volume.name).collect();
             Ok(found)
         })
@@ -324,7 +315,7 @@ impl ContainerRuntime for DockerRuntime {
     fn wait_exit<'a>(&'a self, id: &'a str) -> Reply<'a, ()> {
         Box::pin(async move {
             let options = query::WaitContainerOptions { condition: "not-running".to_owned() };
-            match self.docker.wait_container(id, Some(options)).next().await {
+            match self.docker().await?.wait_container(id, Some(options)).next().await {
                 None | Some(Ok(_) | Err(Error::DockerContainerWaitError { .. })) => Ok(()),
                 Some(Err(error)) if fault::status(&error) == Some(404) => Ok(()),
                 Some(Err(error)) => Err(engine(&error)),
@@ -341,16 +332,16 @@ impl ContainerRuntime for DockerRuntime {
                 attach_stderr: Some(true),
                 ..CreateExecOptions::default()
             };
-            let made = self.docker.create_exec(id, options).await.map_err(failed)?;
+            let made = self.docker().await?.create_exec(id, options).await.map_err(failed)?;
             if let StartExecResults::Attached { mut output, .. } =
-                self.docker.start_exec(&made.id, None).await.map_err(failed)?
+                self.docker().await?.start_exec(&made.id, None).await.map_err(failed)?
             {
                 // Read to the end, keep nothing: a probe says yes or no.
                 while let Some(part) = output.next().await {
                     part.map_err(failed)?;
                 }
             }
-            let ended = self.docker.inspect_exec(&made.id).await.map_err(failed)?;
+            let ended = self.docker().await?.inspect_exec(&made.id).await.map_err(failed)?;
             Ok(ended.exit_code.unwrap_or(-1))
         })
     }
@@ -369,7 +360,7 @@ impl ContainerRuntime for DockerRuntime {
             };
             let component = container.labels.component.clone().unwrap_or_default();
             let from = wanted.since.unwrap_or(i64::MIN);
-            let docker = self.docker.clone();
+            let docker = self.docker().await?.clone();
             let stream = docker.logs(&container.id, Some(options)).flat_map(move |part| {
                 let lines = match part {
                     Ok(output) => view::log_lines(&component, &output)
@@ -389,7 +380,7 @@ impl ContainerRuntime for DockerRuntime {
         Box::pin(async move {
             let options = query::StatsOptions { stream: false, one_shot: false };
             let component = container.labels.component.clone().unwrap_or_default();
-            let mut stats = Box::pin(self.docker.stats(&container.id, Some(options)));
+            let mut stats = Box::pin(self.docker().await?.stats(&container.id, Some(options)));
             match quick(stats.next()).await? {
                 Some(Ok(found)) => Ok(view::stats(&component, &found)),
                 Some(Err(error)) => Err(engine(&error)),
