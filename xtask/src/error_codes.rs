@@ -1,7 +1,7 @@
 //! Which error codes the code can send, and which of them lack their page in `docs/errors/`.
 //!
-//! Found by reading the source: a code is the literal that an `Error` constructor, or `reworded`, takes. That misses a code put
-//! together at run time, which would be a mistake anyway, since codes are public and fixed.
+//! Found by reading the source: a code is the literal that an `Error` constructor, or `reworded`, takes. That misses a code
+//! put together at run time, which would be a mistake anyway, since codes are public and fixed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -72,6 +72,9 @@ mod tests {
             #[cfg(test)]
             Error::invalid("only_in_a_test", "x");
         "#;
-        assert_eq!(codes_in(source), ["slug_taken", "body_too_large", "not_found", "incompatible_allocation"]);
+        assert_eq!(
+            codes_in(source),
+            ["slug_taken", "body_too_large", "not_found", "incompatible_allocation"]
+        );
     }
 }

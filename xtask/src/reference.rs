@@ -127,7 +127,8 @@ pub(crate) fn reasons() -> String {
 
 /// What is wrong with the pages of `docs/reasons/`: a reason without one, or one without a reason.
 pub(crate) fn reason_faults(root: &Path) -> Result<Vec<String>> {
-    let has_page = |reason: &&FailureReason| root.join(format!("docs/reasons/{}.md", reason.name())).is_file();
+    let has_page =
+        |reason: &&FailureReason| root.join(format!("docs/reasons/{}.md", reason.name())).is_file();
     let missing = FailureReason::ALL.iter().filter(|reason| !has_page(reason));
     let mut faults: Vec<String> = missing
         .map(|reason| format!("docs/reasons/{}.md is missing: the reason needs its page", reason.name()))
