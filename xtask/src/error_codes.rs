@@ -1,7 +1,7 @@
 //! Which error codes the code can send, and which of them lack their page in `docs/errors/`.
 //!
-//! Found by reading the source: a code is the literal that an `Error` constructor takes. That misses a code put
-//! together at run time, which would be a mistake anyway, since codes are public and fixed.
+//! Found by reading the source: a code is the literal that an `Error` constructor, or `reworded`, takes. That misses a code
+//! put together at run time, which would be a mistake anyway, since codes are public and fixed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn without_page(root: &Path) -> Result<Vec<String>> {
 fn codes_in(source: &str) -> Vec<String> {
     let product = source.split("#[cfg(test)]").next().unwrap_or_default();
     let mut codes = Vec::new();
-    for start in ["Error::", "Self::"] {
+    for start in ["Error::", "Self::", ".reworded"] {
         for (_, rest) in product.match_indices(start).map(|(at, found)| product.split_at(at + found.len())) {
             let Some((constructor, arguments)) = rest.split_once('(') else { continue };
             if constructor.contains(|c: char| !(c.is_ascii_lowercase() || c == '_'))
@@ -68,9 +68,13 @@ mod tests {
             Error::field("/slug", "invalid_slug", "No.");
             Error::internal("lost");
             Self::new(Kind::NotFound, "not_found", "There is none.")
+            Error::fields(faults).reworded("incompatible_allocation", "No.");
             #[cfg(test)]
             Error::invalid("only_in_a_test", "x");
         "#;
-        assert_eq!(codes_in(source), ["slug_taken", "body_too_large", "not_found"]);
+        assert_eq!(
+            codes_in(source),
+            ["slug_taken", "body_too_large", "not_found", "incompatible_allocation"]
+        );
     }
 }

@@ -26,6 +26,7 @@ fn all(root: &Path) -> Result<Vec<Generated>> {
         Generated { path: "docs/reference/permissions.md", text: reference::permissions() },
         Generated { path: "docs/reference/routes.md", text: reference::routes() },
         Generated { path: "docs/errors/README.md", text: reference::errors(root)? },
+        Generated { path: "docs/reasons/README.md", text: reference::reasons() },
     ])
 }
 
@@ -46,6 +47,9 @@ pub(crate) fn write(root: &Path) -> Result {
     for code in error_codes::without_page(root)? {
         println!("to do  docs/errors/{code}.md: write the page of this error code");
     }
+    for fault in reference::reason_faults(root)? {
+        println!("to do  {fault}");
+    }
     Ok(())
 }
 
@@ -65,6 +69,7 @@ pub(crate) fn check(root: &Path) -> Result {
     differ.extend(
         codes.iter().map(|code| format!("docs/errors/{code}.md is missing: the code needs its page")),
     );
+    differ.extend(reference::reason_faults(root)?);
     if differ.is_empty() {
         println!("gen: {} files are up to date", files.len());
         return Ok(());

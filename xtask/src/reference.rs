@@ -1,8 +1,10 @@
-//! The reference pages that come from tables in the code: permissions and roles, routes, the index of error pages.
+//! The reference pages that come from tables in the code: permissions and roles, routes, the indexes of error pages and of
+//! failure reasons.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
+use gpuaas_agent_protocol::FailureReason;
 use gpuaas_api::Route;
 use gpuaas_api::routes::{Access, RateClass, ScopeKind};
 use gpuaas_domain::iam::{BuiltinRole, Permission};
@@ -109,6 +111,35 @@ pub(crate) fn errors(root: &Path) -> Result<String> {
         push(&mut page, format_args!("| [`{name}`]({name}.md) | {} |\n", meaning.replace('|', "\\|")));
     }
     Ok(page)
+}
+
+/// The index of `docs/reasons/`: the closed list of why an instance fails, each with its page.
+pub(crate) fn reasons() -> String {
+    let mut page = format!(
+        "{GENERATED}\n# Failure reasons\n\nSource: `crates/agent-protocol/src/reason.rs`. An instance that is `failed` has one of these in `failure_reason`; its\n`failure_message` adds the node's own words. The list is closed, and the same fault always has the same name: match by\nit. Whatever the reason, containers and network of the attempt are gone, GPUs, processor, memory and host port are free\nagain, and scratch and the last logs stay on the node. How to go on: [launch.md](../how-to/launch.md).\n\n| Reason | Meaning |\n|---|---|\n"
+    );
+    for reason in FailureReason::ALL {
+        let name = reason.name();
+        push(&mut page, format_args!("| [`{name}`]({name}.md) | {} |\n", reason.about()));
+    }
+    page
+}
+
+/// What is wrong with the pages of `docs/reasons/`: a reason without one, or one without a reason.
+pub(crate) fn reason_faults(root: &Path) -> Result<Vec<String>> {
+    let has_page =
+        |reason: &&FailureReason| root.join(format!("docs/reasons/{}.md", reason.name())).is_file();
+    let missing = FailureReason::ALL.iter().filter(|reason| !has_page(reason));
+    let mut faults: Vec<String> = missing
+        .map(|reason| format!("docs/reasons/{}.md is missing: the reason needs its page", reason.name()))
+        .collect();
+    for path in files_below(&root.join("docs/reasons"))? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if name != "README" && FailureReason::parse(&name).is_none() {
+            faults.push(format!("docs/reasons/{name}.md is about no reason"));
+        }
+    }
+    Ok(faults)
 }
 
 /// The first sentence of the first paragraph under the heading, on one line.
