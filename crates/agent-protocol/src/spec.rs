@@ -410,7 +410,7 @@ fn fault<T>(path: impl Into<String>, message: &str) -> Result<T, SpecFault> {
     Err(SpecFault { path: path.into(), message: message.to_owned() })
 }
 
-fn within<N: PartialOrd + std::fmt::Display>(
+fn within<N: PartialOrd + Copy + std::fmt::Display>(
     path: &str,
     value: N,
     least: N,

@@ -33,6 +33,7 @@ pub struct CreatedJoinToken {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact that people read by its name")]
 pub struct Node {
     pub id: NodeId,
     pub name: String,

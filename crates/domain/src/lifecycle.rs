@@ -175,8 +175,8 @@ pub fn apply(state: State, event: Event, at: Timestamp) -> Result<(State, Vec<Ef
     match event {
         Event::Stop => stop(state),
         Event::Start => start(state),
-        Event::Decommission => decommission(state),
-        Event::ForceDecommission => force_decommission(state, at),
+        Event::Decommission => Ok(decommission(state)),
+        Event::ForceDecommission => Ok(force_decommission(state, at)),
         Event::Delivered { generation } => Ok(delivered(state, generation)),
         Event::Refused { generation, failure } => Ok(refused(state, generation, failure)),
         Event::Observed { generation, phase, health, failure } => {
@@ -221,6 +221,7 @@ fn stop(state: State) -> Result<(State, Vec<Effect>)> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a move consumes the state it starts from")]
 fn start(state: State) -> Result<(State, Vec<Effect>)> {
     if state.is_decommissioned() || state.operation.is_some() {
         return Err(illegal(&state, "started", "wait for the operation under way, or launch a new instance"));
@@ -245,9 +246,9 @@ fn start(state: State) -> Result<(State, Vec<Effect>)> {
     }
 }
 
-fn decommission(state: State) -> Result<(State, Vec<Effect>)> {
+fn decommission(state: State) -> (State, Vec<Effect>) {
     if state.is_decommissioned() || state.operation == Some(Op::Decommission) {
-        return Ok((state, Vec::new()));
+        return (state, Vec::new());
     }
     // A stopped instance has no process to stop; its status stays while scratch is removed.
     let status = if state.status == S::Stopped { S::Stopped } else { S::Stopping };
@@ -258,12 +259,12 @@ fn decommission(state: State) -> Result<(State, Vec<Effect>)> {
         E::Order(OrderKind::Remove),
         E::Publish(EventType::InstanceDecommissionRequested),
     ];
-    Ok((next, effects))
+    (next, effects)
 }
 
-fn force_decommission(state: State, at: Timestamp) -> Result<(State, Vec<Effect>)> {
+fn force_decommission(state: State, at: Timestamp) -> (State, Vec<Effect>) {
     if state.is_decommissioned() {
-        return Ok((state, Vec::new()));
+        return (state, Vec::new());
     }
     let live = state.is_live();
     let next = State {
@@ -284,7 +285,7 @@ fn force_decommission(state: State, at: Timestamp) -> Result<(State, Vec<Effect>
         E::UnattestedReceipt,
         E::Publish(EventType::InstanceDecommissioned),
     ]);
-    Ok((next, effects))
+    (next, effects)
 }
 
 fn delivered(state: State, generation: i64) -> (State, Vec<Effect>) {
@@ -307,6 +308,7 @@ fn refused(state: State, generation: i64, failure: Failure) -> (State, Vec<Effec
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a move consumes the state it starts from")]
 fn fail(state: State, failure: Failure) -> (State, Vec<Effect>) {
     let next = State {
         status: S::Failed,
@@ -406,8 +408,14 @@ fn overdue(state: State, delivered: bool) -> (State, Vec<Effect>) {
         }
         // The node may have heard: the only honest end is to have it stop and say so.
         S::Created | S::Starting => {
-            let next =
-                State { status: S::Stopping, operation: Some(Op::Stop), desired: state.desired + 1, ..state };
+            let detail = "the node took the launch and was not heard of again in time".to_owned();
+            let next = State {
+                status: S::Stopping,
+                operation: Some(Op::Stop),
+                desired: state.desired + 1,
+                failure: Some(Failure { reason: FailureReason::DeadlineExceeded, detail }),
+                ..state
+            };
             (next, vec![E::SupersedeOrders, E::RevokeAccess, E::Order(OrderKind::Stop), E::Note("overdue")])
         }
         S::Running | S::Stopping | S::Stopped | S::Failed => (state, Vec::new()),

@@ -175,7 +175,7 @@ pub fn open_node_assertion(token: &str) -> Result<Unverified<'_>, Refusal> {
 }
 
 /// Checks an assertion against the key its header named, which belongs to `machine`.
-pub fn check_assertion<Id: PartialEq + for<'de> Deserialize<'de>>(
+pub fn check_assertion<Id: PartialEq + Copy + for<'de> Deserialize<'de>>(
     unverified: &Unverified<'_>,
     machine: Id,
     public_key: &[u8; 32],

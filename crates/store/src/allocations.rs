@@ -126,6 +126,16 @@ impl Session {
         )
     }
 
+    /// Allocations that stand in the way of deleting their project: ids and names, at most 20.
+    pub async fn live_allocations(&mut self, project: ProjectId) -> Result<Vec<(Uuid, String)>> {
+        fetch!(
+            self,
+            (Uuid, String),
+            "SELECT id, name FROM allocations WHERE project_id = $1 AND state <> 'released' ORDER BY id LIMIT 20",
+            project.uuid()
+        )
+    }
+
     pub async fn sum_gpus(&mut self, project: ProjectId) -> Result<i64> {
         scalar!(
             self,

@@ -229,6 +229,16 @@ impl Session {
         )
     }
 
+    /// Instances that stand in the way of deleting their project: ids and names, at most 20.
+    pub async fn live_instances(&mut self, project: ProjectId) -> Result<Vec<(Uuid, String)>> {
+        fetch!(
+            self,
+            (Uuid, String),
+            "SELECT id, name FROM app_instances WHERE project_id = $1 AND decommissioned_at IS NULL ORDER BY id LIMIT 20",
+            project.uuid()
+        )
+    }
+
     pub async fn find_revision(&mut self, id: RevisionId) -> Result<Option<StoredRevision>> {
         let row = fetch_optional!(
             self,

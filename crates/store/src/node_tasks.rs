@@ -74,7 +74,7 @@ impl Session {
         row.map(NodeTask::try_from).transpose()
     }
 
-    /// Launch orders that have waited since before `before` and were not finished.
+    /// Launch orders made before `before` that nobody has carried out.
     pub async fn waiting_launches(&mut self, before: Timestamp, limit: i64) -> Result<Vec<NodeTask>> {
         let rows = fetch!(
             self,
@@ -82,7 +82,7 @@ impl Session {
             concat!(
                 "SELECT ",
                 task_columns!(),
-                " FROM node_tasks WHERE state = 'queued' AND family = 'container.launch' AND created_at < $1 ORDER BY id LIMIT $2"
+                " FROM node_tasks WHERE state IN ('queued', 'sent') AND family = 'container.launch' AND created_at < $1 ORDER BY id LIMIT $2"
             ),
             before.to_datetime(),
             limit

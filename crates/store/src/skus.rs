@@ -1,6 +1,7 @@
 //! SKUs and their prices.
 
 use chrono::{DateTime, Utc};
+use gpuaas_agent_protocol::inventory::Vendor;
 use gpuaas_domain::allocation::{GrantPolicy, Price, Shape, Sku};
 use gpuaas_domain::ids::{PriceId, SkuId};
 use gpuaas_domain::page::{Page, PageRequest};
@@ -122,7 +123,7 @@ impl Tx {
             sku.display_name.as_str(),
             sku.shape.name(),
             sku.gpu_count,
-            sku.gpu_vendor.map(|vendor| vendor.name()),
+            sku.gpu_vendor.map(Vendor::name),
             sku.gpu_model.as_deref(),
             sku.vcpu,
             sku.memory_mib,

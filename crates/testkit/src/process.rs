@@ -305,10 +305,15 @@ impl RegistryProcess {
 
     /// Pushes an image of busybox that serves one page; gives its digest.
     pub async fn push_web(&self, repository: &str) -> String {
+        self.push_page(repository, "hello\n").await
+    }
+
+    /// The same with another page, and so with another digest.
+    pub async fn push_page(&self, repository: &str, page: &str) -> String {
         let busybox = std::fs::read("/bin/busybox").expect("apt-get install busybox-static");
         let image = gpuaas_oci::ImageBuilder::new("amd64")
             .file("bin/busybox", 0o755, busybox)
-            .file("www/index.html", 0o644, b"hello\n".to_vec())
+            .file("www/index.html", 0o644, page.as_bytes().to_vec())
             .entrypoint(["/bin/busybox"])
             .cmd(["httpd", "-f", "-v", "-p", "8080", "-h", "/www"])
             .build()

@@ -259,17 +259,16 @@ async fn command(
 ) -> Result<Prepared<Instance>> {
     let (mut tx, before) = load(ctx, permit, id).await?;
     let carrying = Carrying { reason: reason.clone(), ..Carrying::default() };
-    match move_instance(&ctx.plane, &mut tx, ctx.route.action, &before, event, carrying).await? {
-        Some((after, change)) => Ok(Prepared::new(tx, change, after)),
-        // Asked again for what is under way or done: harmless, and in the trail.
-        None => {
-            let change = Change::new(ctx.route.action, object(&before))
-                .at(before.scope())
-                .after(before.view())
-                .because(reason);
-            Ok(Prepared::new(tx, change, before))
-        }
+    let moved = move_instance(&ctx.plane, &mut tx, ctx.route.action, &before, event, carrying).await?;
+    if let Some((after, change)) = moved {
+        return Ok(Prepared::new(tx, change, after));
     }
+    // Asked again for what is under way or done: harmless, and in the trail.
+    let change = Change::new(ctx.route.action, object(&before))
+        .at(before.scope())
+        .after(before.view())
+        .because(reason);
+    Ok(Prepared::new(tx, change, before))
 }
 
 pub async fn stop(

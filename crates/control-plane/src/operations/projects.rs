@@ -125,6 +125,16 @@ pub async fn delete(ctx: &OpContext, id: ProjectId, reason: Option<String>) -> R
         let live = tx.live_service_accounts(id).await?;
         return Err(has_live_objects("project", "service_account", &live, count));
     }
+    let count = tx.count_instances(id).await?;
+    if count > 0 {
+        let live = tx.live_instances(id).await?;
+        return Err(has_live_objects("project", "app_instance", &live, count));
+    }
+    let count = tx.count_allocations(id).await?;
+    if count > 0 {
+        let live = tx.live_allocations(id).await?;
+        return Err(has_live_objects("project", "allocation", &live, count));
+    }
     let after = tx.update_project(Project { state, ..before.clone() }).await?;
     tx.enqueue(WorkId::new(ctx.plane.new_uuid()), erasure::PROJECT, &json!({ "id": id }), tx.at()).await?;
     let change =

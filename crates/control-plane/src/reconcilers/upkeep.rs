@@ -4,6 +4,7 @@
 use gpuaas_domain::allocation::Allocation;
 use gpuaas_domain::iam::{Permit, Scope};
 use gpuaas_domain::ids::{InstanceId, NodeId};
+use gpuaas_domain::instance::TaskState;
 use gpuaas_domain::lifecycle::{Event, Operation, Status};
 use gpuaas_domain::node::NodeStanding;
 use gpuaas_domain::{Error, Kind, Result};
@@ -30,6 +31,10 @@ pub async fn tick(plane: &ControlPlane) -> Result<TickStatus> {
     let before = plane.now().plus_seconds(-plane.settings.launch.dispatch_deadline_seconds);
     let waiting = plane.store.read().await?.waiting_launches(before, BATCH).await?;
     for task in waiting {
+        // A node that is there keeps its own deadlines and says how it ended.
+        if task.state == TaskState::Sent && plane.links().is_connected(task.node_id) {
+            continue;
+        }
         status.seen += 1;
         let event = Event::Overdue { delivered: task.attempts > 0 };
         count(&mut status, push(plane, task.instance_id, event, None).await);

@@ -142,7 +142,9 @@ impl Launch {
                 Some(known) if !known.repositories.is_empty() && !repositories.is_empty() => {
                     known.repositories.extend(repositories);
                 }
-                Some(known) => known.repositories.clear(),
+                Some(known) => {
+                    known.repositories.clear();
+                }
                 None => {
                     all.push(RegistrySource { host: host.into(), upstream: upstream.into(), repositories })
                 }

@@ -209,5 +209,8 @@ both_databases! {
         machine.call(Route::EntitlementList, &[project], None).await.expect_error(403, "human_actor_required");
         machine.call(Route::EntitlementSet, &[project, "hello"], Some(&json!({"enabled": false}))).await.expect_error(403, "human_actor_required");
         machine.call(Route::CatalogList, &[], None).await.expect(200);
+        p.admin.call(Route::ServiceAccountDelete, &[project, &account], None).await.expect(204);
+        let held = p.admin.call(Route::ProjectDelete, &[project], None).await.expect_error(409, "has_live_objects");
+        assert!(held.text.contains("allocation"), "what is held is listed: {}", held.text);
     }
 }
