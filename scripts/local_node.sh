@@ -6,10 +6,12 @@
 # The registry is a stopgap until the platform serves one itself.
 
 HELLO_WEB_REPOSITORY=apps/hello-web
-HELLO_WEB_VERSION=0.1.0
+HELLO_WEB_VERSION=1.0.0
+# As images are named in manifests; the port behind it may change, the name does not.
+REGISTRY_NAME=registry.gpuaas.example.com
 FIRST_REGISTRY_PORT=5080
-FIRST_AGENTS_PORT=8443
 LOCAL_NODE=local
+DEMO_ALLOCATION=demo
 
 # In this order. Each part works when it is called again and does only what is missing.
 prepare_local_node() {
@@ -30,32 +32,14 @@ prepare_registry() {
   local dir=$data/registry first=${registry_port:-$FIRST_REGISTRY_PORT} attempt
   (need_packages registry) || return 1
   if ! registry_pid "$dir" >/dev/null || [[ -z $registry_port ]]; then
-    # Images are named with the port, so the old one is worth a second look: a socket may still be closing.
+    # The old one is worth a second look: a socket may still be closing.
     for attempt in 1 2 3; do
       if port_is_free "$first"; then break; fi
       sleep "0.$attempt"
     done
     registry_port=$(free_port_from "$first") || return 1
-    if [[ $registry_port != "$first" && $first != "$FIRST_REGISTRY_PORT" ]]; then
-      say "Port $first of the registry is taken; using $registry_port. Apps registered with the old one must be registered again"
-    fi
   fi
-  start_registry "$dir" "$registry_port" || return 1
-  write_registries
-}
-
-# The list of registries the server and the agent may pull from.
-write_registries() {
-  (
-    umask 077
-    cat >"$data/registries.toml.new" <<TOML
-# Written by ./run at every start.
-[[registries]]
-host = "127.0.0.1:$registry_port"
-url = "http://127.0.0.1:$registry_port"
-TOML
-    mv "$data/registries.toml.new" "$data/registries.toml"
-  )
+  start_registry "$dir" "$registry_port"
 }
 
 # Builds hello-web and pushes it, unless this very program is in the registry. Leaves image and program's hash in
@@ -69,14 +53,14 @@ prepare_hello_web() {
   if [[ $image == "$hash" ]]; then
     image=$(hello_web image)
     digest=${image#*@}
-    if [[ $image == "127.0.0.1:$registry_port/"* ]] && curl --silent --fail --head --max-time 10 --output /dev/null \
+    if [[ $image == "$REGISTRY_NAME/"* ]] && curl --silent --fail --head --max-time 10 --output /dev/null \
       --header 'Accept: application/vnd.oci.image.manifest.v1+json' "$registry/v2/$HELLO_WEB_REPOSITORY/manifests/$digest"; then
       return 0
     fi
   fi
   digest=$("$programs/xtask" image push --registry "$registry" --repository "$HELLO_WEB_REPOSITORY" --binary "$program" \
     --tag "$HELLO_WEB_VERSION") || return 1
-  image=127.0.0.1:$registry_port/$HELLO_WEB_REPOSITORY@$digest
+  image=$REGISTRY_NAME/$HELLO_WEB_REPOSITORY@$digest
   printf 'program_sha256=%s\nimage=%s\n' "$hash" "$image" >"$data/hello-web.env.new" || return 1
   mv "$data/hello-web.env.new" "$data/hello-web.env"
   say "Pushed hello-web: $image"
@@ -101,13 +85,6 @@ build_hello_web() {
 }
 
 # --- the node itself ----------------------------------------------------------------------------------------------
-# Not called yet: the commands below come with the parts of the platform that serve them.
-
-# What the server must be told to let nodes in. Just before it starts: its own port would look taken.
-export_agent_settings() {
-  agents_port=$(free_port_from "${agents_port:-$FIRST_AGENTS_PORT}") || return 1
-  export GPUAAS__AGENTS__LISTEN=127.0.0.1:$agents_port GPUAAS__AGENTS__PUBLIC_URL=https://127.0.0.1:$agents_port
-}
 
 local_gpuaas() { GPUAAS_CONFIG=$data/local-node/cli.toml "$programs/gpuaas" "$@"; }
 
@@ -117,24 +94,93 @@ json_value() { sed -n "s/.*\"$1\": *\"\\([^\"]*\\)\".*/\\1/p" | head -n 1; }
 agent_pid() { pid_with_argument "$data/local-node/agent.pid" "$data/local-node/state"; }
 
 # Joins this machine as a node, starts its agent, and puts hello-web into the catalog of the demo tenant. After the server
-# is ready.
+# is ready. Says what went wrong in one line and gives up: the server works without it.
 enrol_local_node() {
-  local dir=$data/local-node token
+  local dir=$data/local-node image what
   (umask 077 && mkdir -p "$dir") || return 1
-  local_gpuaas login --admin-file "$data/admin.json" >/dev/null || return 1
-  if [[ ! -f $dir/state/node.json ]]; then
-    token=$(local_gpuaas node join-token create -o json | json_value token) && [[ -n $token ]] || return 1
-    "$programs/gpuaas-agent" join --server "$GPUAAS__AGENTS__PUBLIC_URL" --token "$token" --name "$LOCAL_NODE" --state "$dir/state" || return 1
+  image=$(hello_web image)
+  if [[ -f $dir/state/node.json && $(cat "$dir/offered" 2>/dev/null) == "$image" ]]; then
+    start_agent && return 0
   fi
-  start_agent || return 1
-  if [[ ! -f $dir/enrolled && -n $(hello_web image) ]]; then
-    write_hello_web_manifest "$dir/hello-web.json" || return 1
-    local_gpuaas sku create local-gpu --display-name "GPU of this machine" >/dev/null || return 1
-    local_gpuaas allocation request --project demo --sku local-gpu --node "$LOCAL_NODE" >/dev/null || return 1
-    local_gpuaas app register "$dir/hello-web.json" >/dev/null || return 1
-    local_gpuaas app publish hello-web "$HELLO_WEB_VERSION" >/dev/null || return 1
-    local_gpuaas entitlement enable hello-web --project demo >/dev/null || return 1
-    : >"$dir/enrolled"
+  what="signing in"
+  if local_gpuaas login --admin-file "$data/admin.json" >"$dir/enrol.log" 2>&1 && what="joining" && join_local_node &&
+    what="starting the agent" && start_agent && what="waiting for the node" && wait_for_node && what="the demo app" &&
+    offer_hello_web; then
+    return 0
+  fi
+  say "This machine could not be made a node ($what failed); see $dir/enrol.log and $dir/agent.log" >&2
+  return 1
+}
+
+join_local_node() {
+  local dir=$data/local-node token
+  if [[ -f $dir/state/node.json ]]; then
+    return 0
+  fi
+  write_agent_settings || return 1
+  token=$(local_gpuaas node join-token create --name "$LOCAL_NODE" -o json 2>>"$dir/enrol.log" | json_value token)
+  [[ -n $token ]] || return 1
+  "$programs/gpuaas-agent" join --server "https://127.0.0.1:$agents_port" --token "$token" --state "$dir/state" \
+    --config "$dir/agent.toml" >>"$dir/enrol.log" 2>&1
+}
+
+# What this machine lacks is made up, and called so everywhere.
+write_agent_settings() {
+  local file=$data/local-node/agent.toml runtime=docker
+  if [[ -f $file ]]; then
+    return 0
+  fi
+  if ! docker_answers; then
+    runtime=simulated
+    say "Without Docker this machine becomes a simulated node: nothing really starts on it"
+  fi
+  (
+    umask 077
+    printf '# Settings of the node agent of this machine; ./run keeps what you write here.\nruntime = "%s"\n' "$runtime"
+    if ! have nvidia-smi && ! have rocm-smi && ! have amd-smi; then
+      printf '\n# This machine has no GPU; two are made up.\n[[gpus]]\nvendor = "nvidia"\nmodel = "Simulated GPU"\nmemory_mib = 16384\ncount = 2\n'
+    fi
+  ) >"$file"
+}
+
+wait_for_node() {
+  local deadline=$((SECONDS + 30))
+  until local_gpuaas node get "$LOCAL_NODE" -o json 2>>"$data/local-node/enrol.log" | grep -Eq '"ready": *true'; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.2
+  done
+}
+
+# A SKU, an allocation and the app, each unless it is there.
+offer_hello_web() {
+  local dir=$data/local-node image log=$data/local-node/enrol.log
+  image=$(hello_web image)
+  [[ -n $image ]] || return 0
+  if [[ $(cat "$dir/offered" 2>/dev/null) == "$image" ]]; then
+    return 0
+  fi
+  sed "s|$REGISTRY_NAME/$HELLO_WEB_REPOSITORY@@DIGEST@|$image|" "$ROOT/apps/hello-web/manifest.yaml" >"$dir/hello-web.yaml" || return 1
+  local_gpuaas sku get local-gpu >/dev/null 2>&1 ||
+    local_gpuaas sku create local-gpu --display-name "One GPU of this machine" --shape gpu_slice --gpus 1 --vcpu 1 --memory 1024 \
+      --grant auto --price 1.20 --currency EUR --per-hour >>"$log" 2>&1 || return 1
+  local_gpuaas allocation get "$DEMO_ALLOCATION" >/dev/null 2>&1 ||
+    local_gpuaas allocation request --sku local-gpu --name "$DEMO_ALLOCATION" >>"$log" 2>&1 || return 1
+  # A version never changes: a rebuilt program needs a new number, or stays what was registered first.
+  if ! local_gpuaas app get hello-web "$HELLO_WEB_VERSION" >/dev/null 2>&1; then
+    local_gpuaas app register "$dir/hello-web.yaml" >>"$log" 2>&1 || return 1
+    local_gpuaas app publish hello-web "$HELLO_WEB_VERSION" >>"$log" 2>&1 || return 1
+    local_gpuaas entitlement enable hello-web >>"$log" 2>&1 || return 1
+  fi
+  printf '%s\n' "$image" >"$dir/offered"
+}
+
+# What of this machine is made up, in one line each.
+local_node_notice() {
+  local file=$data/local-node/agent.toml
+  if grep -q '^runtime = "simulated"' "$file" 2>/dev/null; then
+    printf '\n  This node is simulated: without Docker nothing really starts.\n'
+  elif grep -q '^\[\[gpus\]\]' "$file" 2>/dev/null; then
+    printf '\n  The GPUs of this node are simulated: apps get none, and are told so.\n'
   fi
 }
 
@@ -146,43 +192,10 @@ start_agent() {
     fi
     end_process "$pid" 20
   fi
-  if [[ ! -f $dir/agent.toml ]]; then
-    (umask 077 && printf '# Settings of the node agent of this machine; ./run keeps what you write here.\n' >"$dir/agent.toml") || return 1
-  fi
   (umask 077 && : >"$dir/agent.log") || return 1
   setsid "$agent" run --state "$dir/state" --config "$dir/agent.toml" >>"$dir/agent.log" 2>&1 </dev/null 9>&- &
   pid=$!
   printf '%s\n' "$pid" >"$dir/agent.pid"
-}
-
-write_hello_web_manifest() { # write_hello_web_manifest FILE
-  local image
-  image=$(hello_web image)
-  cat >"$1" <<JSON
-{
-  "slug": "hello-web",
-  "display_name": "Hello, web",
-  "version": "$HELLO_WEB_VERSION",
-  "artifact_kind": "oci",
-  "artifact_ref": "$image",
-  "compatibility": {
-    "requires_capacity_shape": ["baremetal", "gpu_slice"],
-    "min_gpu_count": 1,
-    "requires_exclusive_node": false,
-    "supported_accelerators": ["nvidia", "amd"]
-  },
-  "runtime_profile": {
-    "kind": "launchable_oci",
-    "image_ref": "$image",
-    "command": ["/hello-web"],
-    "env": [],
-    "ports": [{"container": 8080, "expose": "embedded_ui_gateway"}],
-    "resources": {"min_memory_mib": 64, "min_vcpu": 1}
-  },
-  "ui": {"extension_kind": "embedded", "path": "/"},
-  "metering": {"kind": "session_seconds"}
-}
-JSON
 }
 
 # Agent first: it may still be pulling. Containers of instances stay; the agent finds them again by their labels.

@@ -146,7 +146,7 @@ impl Launch {
                     known.repositories.clear();
                 }
                 None => {
-                    all.push(RegistrySource { host: host.into(), upstream: upstream.into(), repositories })
+                    all.push(RegistrySource { host: host.into(), upstream: upstream.into(), repositories });
                 }
             }
         }
