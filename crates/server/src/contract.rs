@@ -152,6 +152,19 @@ fn add_responses(operation: &mut Value, route: Route) {
                 "text/javascript": {"schema": {"type": "string"}}, "text/css": {"schema": {"type": "string"}}}});
             responses.insert("200".into(), asset);
         }
+        Route::ManifestSchema => {
+            let schema = json!({"description": "The schema.", "content": {
+                "application/schema+json": {"schema": {"type": "object"}}}});
+            responses.insert("200".into(), schema);
+        }
+        Route::InstanceLogs => {
+            responses
+                .insert("200".into(), plain("application/x-ndjson", "Lines of the log, one JSON text each."));
+        }
+        Route::InstanceForward => {
+            let open = "The WebSocket is open; binary messages are the bytes of the connection, an empty one ends a side.";
+            responses.insert("101".into(), json!({ "description": open }));
+        }
         Route::PlatformEventSocket | Route::TenantEventSocket | Route::ProjectEventSocket => {
             responses.insert(
                 "101".into(),

@@ -30,8 +30,8 @@ pub(super) async fn list_skus(call: Call, Query(query): Query<PageQuery>) -> Api
 }
 
 pub(super) async fn get_sku(call: Call) -> ApiResult<Found<SkuView>> {
-    let slug = call.segment("sku").unwrap_or_default().to_owned();
-    Ok(Found(sku_view(skus::get(&call, &slug).await?, call.now())))
+    let slug = call.slug("sku")?;
+    Ok(Found(sku_view(skus::get(&call, slug.as_str()).await?, call.now())))
 }
 
 fn new_price(price: NewPrice) -> skus::NewPrice {
@@ -84,16 +84,16 @@ pub(super) async fn update_sku(call: Call, Body(change): Body<SkuChange>) -> Api
     let mut parsing = Parsing::default();
     let name = parsing.optional("/display_name", change.display_name.as_deref(), DisplayName::parse);
     parsing.finish()?;
-    let slug = call.segment("sku").unwrap_or_default().to_owned();
+    let slug = call.slug("sku")?;
     let now = call.now();
-    let prepared = skus::update(&call, &slug, name, change.grant_policy, change.retired).await?;
+    let prepared = skus::update(&call, slug.as_str(), name, change.grant_policy, change.retired).await?;
     call.commit(prepared.map(|priced| sku_view(priced, now))).await
 }
 
 pub(super) async fn add_price(call: Call, Body(price): Body<NewPrice>) -> ApiResult<Created<SkuView>> {
-    let slug = call.segment("sku").unwrap_or_default().to_owned();
+    let slug = call.slug("sku")?;
     let now = call.now();
-    let prepared = skus::add_price(&call, &slug, new_price(price)).await?;
+    let prepared = skus::add_price(&call, slug.as_str(), new_price(price)).await?;
     call.commit(prepared.map(|priced| sku_view(priced, now))).await
 }
 
@@ -151,11 +151,13 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<AllocationDetail>> {
 
 pub(super) async fn request(call: Call, Body(new): Body<NewAllocation>) -> ApiResult<Created<Allocation>> {
     let mut parsing = Parsing::default();
+    let sku = parsing.field("/sku", Slug::parse(&new.sku));
     let name = parsing.optional("/name", new.name.as_deref(), Slug::parse);
     let note = parsing.optional("/note", new.note.as_deref(), gpuaas_domain::text::Reason::parse);
     parsing.finish()?;
     let note = note.map(|note| note.as_str().to_owned());
-    call.commit(allocations::request(&call, call.id("project_id")?, &new.sku, name, note).await?).await
+    call.commit(allocations::request(&call, call.id("project_id")?, parsed(sku)?.as_str(), name, note).await?)
+        .await
 }
 
 pub(super) async fn grant(

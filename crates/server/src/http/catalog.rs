@@ -10,8 +10,10 @@ use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
 use gpuaas_control_plane::operations::catalog::{self, Step};
 use gpuaas_control_plane::operations::entitlements;
-use gpuaas_domain::manifest;
+use gpuaas_domain::Error;
 use gpuaas_domain::manifest::ladder::VersionState;
+use gpuaas_domain::manifest::{self, Version};
+use gpuaas_domain::text::Slug;
 use gpuaas_store::catalog::{StoredApp, StoredVersion};
 use serde_json::Value;
 
@@ -66,14 +68,15 @@ pub(super) async fn register(call: Call, document: Document) -> ApiResult<Create
     call.commit(prepared.map(detail_view)).await
 }
 
-fn named(call: &Call) -> (String, String) {
-    let part = |name: &str| call.segment(name).unwrap_or_default().to_owned();
-    (part("app_slug"), part("app_version"))
+/// The app and version of the path. What can be neither is not there.
+fn named(call: &Call) -> ApiResult<(Slug, Version)> {
+    let version = call.segment("app_version").and_then(|text| Version::parse(text).ok());
+    Ok((call.slug("app_slug")?, version.ok_or_else(Error::not_found)?))
 }
 
 async fn move_version(call: &Call, step: Step, why: Option<String>) -> ApiResult<Found<AppVersion>> {
-    let (slug, version) = named(call);
-    let prepared = catalog::move_version(call, &slug, &version, step, why).await?;
+    let (slug, version) = named(call)?;
+    let prepared = catalog::move_version(call, slug.as_str(), version.as_str(), step, why).await?;
     call.commit(prepared.map(|version| version_view(&version))).await
 }
 
@@ -107,14 +110,14 @@ pub(super) async fn list_versions(
     Query(query): Query<PageQuery>,
 ) -> ApiResult<Found<List<AppVersion>>> {
     let list = call.list_name("");
-    let (slug, _) = named(&call);
-    let page = catalog::list_versions(&call, &slug, &page_request(&query, &list)?).await?;
+    let slug = call.slug("app_slug")?;
+    let page = catalog::list_versions(&call, slug.as_str(), &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page.map(|version| version_view(&version)), &list)))
 }
 
 pub(super) async fn get_version(call: Call) -> ApiResult<Found<AppVersionDetail>> {
-    let (slug, version) = named(&call);
-    Ok(Found(detail_view(catalog::get_version(&call, &slug, &version).await?)))
+    let (slug, version) = named(&call)?;
+    Ok(Found(detail_view(catalog::get_version(&call, slug.as_str(), version.as_str()).await?)))
 }
 
 pub(super) async fn for_project(call: Call) -> ApiResult<Found<ProjectCatalog>> {
@@ -154,16 +157,20 @@ pub(super) async fn set_tenant_entitlement(
     call: Call,
     Body(terms): Body<Terms>,
 ) -> ApiResult<Found<Entitlement>> {
-    let (slug, _) = named(&call);
-    call.commit(entitlements::set_for_tenant(&call, call.id("tenant_id")?, &slug, terms).await?.map(said))
-        .await
+    let slug = call.slug("app_slug")?;
+    call.commit(
+        entitlements::set_for_tenant(&call, call.id("tenant_id")?, slug.as_str(), terms).await?.map(said),
+    )
+    .await
 }
 
 pub(super) async fn set_project_entitlement(
     call: Call,
     Body(terms): Body<Terms>,
 ) -> ApiResult<Found<Entitlement>> {
-    let (slug, _) = named(&call);
-    call.commit(entitlements::set_for_project(&call, call.id("project_id")?, &slug, terms).await?.map(said))
-        .await
+    let slug = call.slug("app_slug")?;
+    call.commit(
+        entitlements::set_for_project(&call, call.id("project_id")?, slug.as_str(), terms).await?.map(said),
+    )
+    .await
 }

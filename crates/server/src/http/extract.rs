@@ -15,6 +15,7 @@ use gpuaas_control_plane::{OpContext, Prepared, Target};
 use gpuaas_domain::ids::{ProjectId, TenantId};
 use gpuaas_domain::manifest::Format;
 use gpuaas_domain::page::PageRequest;
+use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, FieldError, Kind};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -65,6 +66,12 @@ impl Call {
 
     pub(crate) fn segment(&self, name: &str) -> Option<&str> {
         self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A name from the path. What cannot be a name is not there.
+    pub(crate) fn slug(&self, name: &str) -> ApiResult<Slug> {
+        let parsed = self.segment(name).and_then(|text| Slug::parse(text).ok());
+        parsed.ok_or_else(|| ApiError(Error::not_found()))
     }
 
     /// The place this route speaks about.

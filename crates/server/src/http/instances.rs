@@ -11,6 +11,7 @@ use gpuaas_control_plane::operations::instances;
 use gpuaas_control_plane::operations::launch::{self, LaunchWish};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, ProjectId};
+use gpuaas_domain::manifest::Version;
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, FieldError};
 use gpuaas_store::instances::InstanceFilter;
@@ -55,6 +56,9 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
     };
     let slug = keep("/slug", Slug::parse(&request.slug));
     let name = request.name.as_deref().map(|name| keep("/name", Slug::parse(name)));
+    if request.app_version.as_deref().is_some_and(|version| Version::parse(version).is_err()) {
+        faults.push(FieldError::new("/app_version", "unknown_app", "There is no such app or version."));
+    }
     let allocation = target(&request).map_err(|fault| faults.push(fault)).ok();
     let (Some(slug), Some(allocation), true) = (slug, allocation, faults.is_empty()) else {
         return Err(launch_fields::refusal(faults).into());

@@ -3,6 +3,7 @@
 mod contract;
 mod custody;
 mod events;
+mod faults;
 mod forged_tokens;
 mod hostile_input;
 mod idempotency;
@@ -29,6 +30,17 @@ async fn execute(p: &TestPlatform, sql: &str) {
             let mut connection = sqlx::PgConnection::connect(&p.database.url).await.unwrap();
             sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
         }
+    }
+}
+
+/// How many random walks, and the first seed: more with `./test --full`, one of choice with `GPUAAS_TEST_SEED`.
+#[expect(clippy::disallowed_methods, reason = "what ./test says to its tests")]
+fn random_walks() -> (u64, u64) {
+    let seed = std::env::var("GPUAAS_TEST_SEED").ok().and_then(|text| text.parse().ok());
+    match seed {
+        Some(seed) => (1, seed),
+        None if std::env::var_os("GPUAAS_TEST_FULL").is_some() => (1000, 1),
+        None => (20, 1),
     }
 }
 
