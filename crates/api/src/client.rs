@@ -22,6 +22,7 @@ use crate::envelope::{ErrorBody, ErrorDetail};
 use crate::observe::Event;
 use crate::{Method, Route};
 
+mod connect;
 mod error;
 mod events;
 mod lines;
@@ -34,10 +35,11 @@ mod wire_tests;
 pub use error::ClientError;
 pub use tunnel::Tunnel;
 
+use connect::{builder, no_tls, parse_base};
+
 const MAX_RETRIES: u32 = 3;
 /// A server that asks for more patience than this is better told to the caller than waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ClientOptions {
     /// Scheme, host and port of the platform, such as `https://gpu.example.org`.
     pub base_url: String,
@@ -326,46 +328,6 @@ impl Client {
     }
 }
 
-/// What every connection to a platform has in common: no redirects, and whom it trusts.
-fn builder(base: &Url, ca_pem: Option<&[u8]>) -> Result<reqwest::ClientBuilder, ClientError> {
-    let builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .user_agent(concat!("gpuaas/", env!("CARGO_PKG_VERSION")));
-    if base.scheme() == "http" {
-        // No certificate will be checked; a machine without any roots can still talk to itself.
-        return Ok(builder.tls_certs_only([]));
-    }
-    let Some(pem) = ca_pem else { return Ok(builder) };
-    let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(|source| ClientError::Unusable {
-        what: format!("the CA file holds no usable certificate: {source}"),
-    })?;
-    if roots.is_empty() {
-        return Err(ClientError::Unusable { what: "the CA file holds no certificate".into() });
-    }
-    Ok(builder.tls_certs_merge(roots))
-}
-
-fn no_tls(source: &reqwest::Error) -> ClientError {
-    ClientError::Unusable { what: format!("TLS cannot be set up: {source}") }
-}
-
-fn parse_base(text: &str) -> Result<Url, ClientError> {
-    let refuse = |why: &str| ClientError::Unusable { what: format!("{text:?} is not a platform URL: {why}") };
-    let url = Url::parse(text).map_err(|source| refuse(&source.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(refuse("write it like https://gpu.example.org"));
-    }
-    if !url.username().is_empty()
-        || url.password().is_some()
-        || url.query().is_some()
-        || url.fragment().is_some()
-    {
-        return Err(refuse("leave user, query and fragment out"));
-    }
-    Ok(url)
-}
-
 /// The first cookie's `name=value`, marked so that it is not printed.
 fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
     let cookie = headers.get(header::SET_COOKIE)?.to_str().ok()?;
@@ -447,18 +409,6 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], prepared: &Prep
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_plain_origin_is_a_base_url() {
-        for good in ["http://127.0.0.1:8080", "https://gpu.example.org/", "https://example.org/gpu"] {
-            assert!(parse_base(good).is_ok(), "{good}");
-        }
-        for bad in
-            ["", "gpu.example.org", "ftp://x", "https://a:b@c", "https://c/?q=1", "https://c/#f", "file:///x"]
-        {
-            assert!(parse_base(bad).is_err(), "{bad}");
-        }
-    }
 
     fn client() -> Client {
         let timeout = Duration::from_secs(1);

@@ -284,11 +284,20 @@ fn render_failure(failure: &Failure, colour: bool) -> String {
     lines.extend(
         error.fields.iter().map(|field| format!("  --> {}: {}", escape(&field.path), escape(&field.message))),
     );
+    lines.extend(reasons(&error).map(|reason| format!("  --> {}", escape(&reason))));
     lines.extend(failure.hint().map(|fix| format!("  fix: {}", escape(&fix))));
     if !error.correlation_id.is_empty() {
         lines.push(format!("  correlation id: {}", escape(&error.correlation_id)));
     }
     lines.join("\n")
+}
+
+/// What stands against each node, where a refusal lists nodes.
+fn reasons(error: &gpuaas_api::ErrorDetail) -> impl Iterator<Item = String> {
+    let nodes = error.params.get("nodes").and_then(serde_json::Value::as_array);
+    nodes.into_iter().flatten().filter_map(|node| {
+        Some(format!("node {}: {}", node.get("node")?.as_str()?, node.get("message")?.as_str()?))
+    })
 }
 
 #[cfg(test)]
@@ -318,6 +327,23 @@ mod tests {
             "ID      NAME\na       long cell\ngrößer  x\n"
         );
         assert!(render_table(&["ID"], &[], true).starts_with("\u{1b}[1mID"));
+    }
+
+    #[test]
+    fn a_refusal_of_every_node_says_why_for_each() {
+        let nodes = serde_json::json!([{"node": "gpu-1", "code": "cordoned", "message": "The node is\u{1b} cordoned."}, 3]);
+        let detail = ErrorDetail {
+            code: "no_capacity".into(),
+            message: "No node has room.".into(),
+            params: [("nodes".to_owned(), nodes)].into(),
+            correlation_id: String::new(),
+            fields: Vec::new(),
+        };
+        let failure = Failure::Api { status: 409, detail: Box::new(detail) };
+        assert_eq!(
+            render_failure(&failure, false),
+            "error[no_capacity]: No node has room.\n  --> node gpu-1: The node is\\u{1b} cordoned."
+        );
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use gpuaas_api::catalog::{App as AppRow, AppVersion, AppVersionDetail, LaunchableApp, MoveVersion};
 use gpuaas_api::identity::Because;
-use gpuaas_api::{FieldDetail, List, Route};
+use gpuaas_api::{List, Route};
 use gpuaas_domain::FieldError;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::manifest::{self, Document, Format, Registries};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::args::{ListLimit, ProjectArg, Reason};
@@ -230,35 +230,45 @@ fn check(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
     if faults.is_empty() { Ok(document) } else { Err(faults) }
 }
 
+/// The verdict for programs.
+fn verdict(checked: &Result<Document, Vec<FieldError>>) -> Value {
+    let faults = match checked {
+        Ok(document) => {
+            return json!({"ok": true, "slug": document.manifest.slug.as_str(),
+                "app_version": document.manifest.version.as_str(),
+                "manifest_digest": document.digest().to_string(), "fields": []});
+        }
+        Err(faults) => faults,
+    };
+    let fields: Vec<_> = faults
+        .iter()
+        .map(|fault| json!({"path": fault.path, "code": fault.code, "message": fault.message}))
+        .collect();
+    json!({"ok": false, "fields": fields})
+}
+
 fn validate(app: &App, manifest: &ManifestArg) -> Result<()> {
     let (bytes, format) = read(manifest)?;
     let printer = &app.printer;
-    let faults = match check(&bytes, format) {
+    let checked = check(&bytes, format);
+    if printer.is_json() {
+        printer.value(&verdict(&checked))?;
+        return checked.map(drop).map_err(|_| Failure::Said(Exit::No));
+    }
+    let faults = match checked {
         Ok(document) => {
             let (slug, version) = (document.manifest.slug.as_str(), document.manifest.version.as_str());
-            let digest = document.digest().to_string();
-            if printer.is_json() {
-                return printer.value(&json!({"ok": true, "slug": slug, "app_version": version,
-                    "manifest_digest": digest, "fields": []}));
-            }
-            printer.marked("ok", Style::Good, &format!("{slug} {version} ({digest})"))?;
+            printer.marked("ok", Style::Good, &format!("{slug} {version} ({})", document.digest()))?;
             printer.note(CHECKED_THERE);
             return Ok(());
         }
         Err(faults) => faults,
     };
-    if printer.is_json() {
-        let fields: Vec<FieldDetail> = faults
-            .into_iter()
-            .map(|fault| FieldDetail { path: fault.path, code: fault.code.into(), message: fault.message })
-            .collect();
-        printer.value(&json!({"ok": false, "fields": fields}))?;
-        return Err(Failure::Said(Exit::No));
-    }
     for fault in &faults {
         printer.line(&format!("{}: {}", fault.path, fault.message))?;
     }
-    printer.note(&format!("{} faults. {CHECKED_THERE}", faults.len()));
+    let count = if faults.len() == 1 { "1 fault".to_owned() } else { format!("{} faults", faults.len()) };
+    printer.note(&format!("{count}. {CHECKED_THERE}"));
     Err(Failure::Said(Exit::No))
 }
 
@@ -275,8 +285,17 @@ mod tests {
         assert_eq!(check(good.as_bytes(), Format::Yaml).unwrap().manifest.slug.as_str(), "hello-web");
         let faults = check(HELLO.as_bytes(), Format::Yaml).unwrap_err();
         assert!(faults.iter().any(|fault| fault.path == "/artifact_ref"), "{faults:?}");
+        let told = verdict(&check(good.as_bytes(), Format::Yaml));
+        assert_eq!(
+            (&told["ok"], &told["slug"], &told["app_version"]),
+            (&json!(true), &json!("hello-web"), &json!("1.0.0"))
+        );
         let misspelt = good.replace("publisher:", "publishr:");
-        assert_eq!(check(misspelt.as_bytes(), Format::Yaml).unwrap_err().len(), 1);
+        assert_eq!(
+            verdict(&check(misspelt.as_bytes(), Format::Yaml)),
+            json!({"ok": false, "fields": [{"path": "/publishr", "code": "unknown_field",
+                "message": "There is no such field. Did you mean publisher?"}]})
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! platform. Nothing is listened to but the loopback interface unless asked for, because whoever can reach the port
 //! can reach the app.
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use gpuaas_api::client::Client;
 use gpuaas_api::instances::{ForwardQuery, InstanceDetail};
 use gpuaas_domain::ids::{InstanceId, ProjectId};
 use gpuaas_domain::lifecycle::Status;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::instance::InstanceArg;
@@ -50,6 +51,8 @@ struct Tunnels<'a> {
     project: ProjectId,
     instance: InstanceId,
     query: ForwardQuery,
+    /// What was said last about a connection that failed: a browser tries again and again, and once is enough.
+    said: RefCell<Option<String>>,
 }
 
 pub(crate) async fn run(session: &Session<'_>, args: &ForwardArgs) -> Result<()> {
@@ -57,7 +60,14 @@ pub(crate) async fn run(session: &Session<'_>, args: &ForwardArgs) -> Result<()>
     let raw = session.read(Route::InstanceGet, &[&project, &instance]).await?;
     let detail: InstanceDetail = parse(&raw)?;
     let query = ForwardQuery { component: args.component.clone(), port: args.port };
-    let tunnels = Tunnels { client: &session.client, printer: session.printer(), project, instance, query };
+    let tunnels = Tunnels {
+        client: &session.client,
+        printer: session.printer(),
+        project,
+        instance,
+        query,
+        said: RefCell::default(),
+    };
     let port = target(&detail, &tunnels.query);
     if detail.instance.status != Status::Running || port.is_none() {
         // It will be refused; the platform says why better than we could.
@@ -90,12 +100,17 @@ fn announce(printer: &Printer, here: SocketAddr, detail: &InstanceDetail, port: 
         printer.warn(&format!("everybody who can reach {here} can reach the app now"));
     }
     if printer.is_json() {
-        return printer.json_line(&json!({
-            "url": format!("http://{here}/"), "address": here.ip().to_string(), "local_port": here.port(),
-            "instance_id": detail.instance.id, "port": port,
-        }));
+        return printer.json_line(&place(here, detail, port));
     }
     printer.line(&announcement(here, &detail.instance.name, port))
+}
+
+/// The same for programs.
+fn place(here: SocketAddr, detail: &InstanceDetail, port: Option<i64>) -> Value {
+    json!({
+        "url": format!("http://{here}/"), "address": here.ip().to_string(), "local_port": here.port(),
+        "instance_id": detail.instance.id, "port": port,
+    })
 }
 
 fn announcement(here: SocketAddr, name: &str, port: Option<i64>) -> String {
@@ -129,25 +144,32 @@ impl Tunnels<'_> {
     async fn carry(&self, stream: TcpStream) {
         // Small answers must not wait for more to come.
         drop(stream.set_nodelay(true));
-        let failure = match self.open().await {
-            Ok(tunnel) => match tunnel.join(stream).await {
-                Ok(()) => return,
-                Err(error) => {
-                    // Browsers break connections off all the time; only what the far side did is news.
-                    if !matches!(
-                        error.kind(),
-                        std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe
-                    ) {
+        match self.open().await {
+            Ok(tunnel) => {
+                self.said.take();
+                match tunnel.join(stream).await {
+                    Err(error) if is_news(&error) => {
                         self.printer.warn(&format!("a connection broke: {error}"));
                     }
-                    return;
+                    Ok(()) | Err(_) => {}
                 }
-            },
-            Err(failure) => failure,
-        };
-        // The connection is closed by dropping it; the next one may do better.
-        self.printer.failure(&failure);
+            }
+            // The connection is closed by dropping it; the next one may do better.
+            Err(failure) => {
+                let what = failure.body().map(|body| body.error.message);
+                if *self.said.borrow() != what {
+                    self.printer.failure(&failure);
+                    self.said.replace(what);
+                }
+            }
+        }
     }
+}
+
+/// Browsers break connections off all the time.
+fn is_news(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    !matches!(error.kind(), ConnectionReset | BrokenPipe | NotConnected)
 }
 
 #[cfg(test)]

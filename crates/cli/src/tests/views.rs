@@ -233,3 +233,24 @@ fn a_log_line_cannot_drive_the_terminal() {
     assert!(!shown.chars().any(gpuaas_domain::text::is_deceptive), "{shown:?}");
     assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["line"], hostile, "the same line for programs");
 }
+
+/// Scripts read these members: what the platform said goes through as it came, in its order.
+#[test]
+fn json_is_what_the_platform_said() {
+    let raw = r#"{"id":"i","token":"a.b.c","server":"https://x:1","expires_at":"2026-01-01T00:00:00Z","secret_redacted":false}"#;
+    let shown = crate::json::pretty(raw);
+    assert_eq!(
+        shown,
+        "{\n  \"id\": \"i\",\n  \"token\": \"a.b.c\",\n  \"server\": \"https://x:1\",\n  \"expires_at\": \"2026-01-01T00:00:00Z\",\n  \"secret_redacted\": false\n}"
+    );
+    for sample in [
+        samples::node(&samples::docker(), &json!([])),
+        samples::sku(),
+        samples::allocation_detail(),
+        samples::instance_detail(),
+        samples::receipt(true),
+    ] {
+        let raw = sample.to_string();
+        assert_eq!(serde_json::from_str::<Value>(&crate::json::pretty(&raw)).unwrap(), sample);
+    }
+}

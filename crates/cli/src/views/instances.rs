@@ -72,7 +72,9 @@ impl Facts for InstanceDetail {
         if !self.gpus.is_empty() {
             facts.push(("gpus", simulated(self.gpus.join(", "), self.simulated)));
         }
-        facts.extend(self.access.instructions.iter().map(|line| ("access", line.clone())));
+        let reachable = self.instance.decommissioned_at.is_none();
+        let ways = self.access.instructions.iter().filter(|_| reachable);
+        facts.extend(ways.map(|line| ("access", line.clone())));
         facts
     }
 }

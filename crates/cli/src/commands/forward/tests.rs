@@ -32,6 +32,11 @@ fn the_first_port_for_people_is_the_target() {
 fn it_says_where_it_listens_and_where_that_leads() {
     let here = SocketAddr::from(([127, 0, 0, 1], 4711));
     assert_eq!(
+        place(here, &detail(), Some(8888)),
+        json!({"url": "http://127.0.0.1:4711/", "address": "127.0.0.1", "local_port": 4711,
+            "instance_id": samples::ID, "port": 8888})
+    );
+    assert_eq!(
         announcement(here, "jupyter", Some(8888)),
         "Forwarding http://127.0.0.1:4711/ → instance jupyter port 8888 (Ctrl-C ends it)"
     );
@@ -88,6 +93,7 @@ async fn each_connection_has_its_tunnel_and_a_refused_one_spoils_nothing() {
         project: detail.instance.project_id,
         instance: detail.instance.id,
         query: ForwardQuery::default(),
+        said: RefCell::default(),
     };
     let talk = async || {
         let mut stream = TcpStream::connect(address).await.unwrap();

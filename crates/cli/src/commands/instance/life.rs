@@ -5,7 +5,7 @@ use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{ForceDecommission, Instance, InstanceDetail, TimelineEntry};
 use gpuaas_domain::lifecycle::Status;
 
-use super::{InstanceArg, show};
+use super::InstanceArg;
 use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::progress::{self, Standing, WaitArgs};
@@ -90,7 +90,7 @@ pub(super) async fn settle(
     let how = format!("gpuaas instance get {id}");
     let ((raw, detail), verdict) = progress::follow(printer, wait.timeout, &how, look, tell).await?;
     if verdict.is_ok() || printer.is_json() {
-        show::detail(session, &raw)?;
+        printer.facts::<InstanceDetail>(&raw)?;
     }
     verdict?;
     printer.note(&next(&detail, goal));
@@ -151,6 +151,10 @@ fn standing(instance: &Instance, goal: Goal) -> Standing {
         (Goal::Decommissioned, _) => Standing::Going,
         (_, Status::Failed) => Standing::Over(failed(instance)),
         (Goal::Running, Status::Running) | (Goal::Stopped, Status::Stopped) => Standing::Reached,
+        // Given up for a reason, and stopped to be sure that nothing runs.
+        (Goal::Running, Status::Stopped) if instance.failure_reason.is_some() => {
+            Standing::Over(failed(instance))
+        }
         (Goal::Running, Status::Stopped) => overtaken(),
         (Goal::Stopped, Status::Running) if instance.current_operation.is_none() => overtaken(),
         (Goal::Running, Status::Created | Status::Starting | Status::Stopping)

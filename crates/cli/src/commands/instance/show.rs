@@ -5,7 +5,6 @@ use gpuaas_api::instances::{InstanceDetail, StoredReceipt, TimelineEntry};
 
 use super::InstanceArg;
 use crate::failure::Result;
-use crate::json::Raw;
 use crate::session::{Session, parse};
 use crate::views::Row as _;
 use crate::views::instances::{COMPONENT_TITLES, ENDPOINT_TITLES, component_cells, endpoint_cells};
@@ -13,17 +12,13 @@ use crate::views::receipt::{self, REMOVED_TITLES};
 
 pub(super) async fn get(session: &Session<'_>, instance: &InstanceArg) -> Result<()> {
     let (project, id) = instance.resolve(session).await?;
-    detail(session, &session.read(Route::InstanceGet, &[&project, &id]).await?)
-}
-
-/// Everything known about an instance.
-pub(super) fn detail(session: &Session<'_>, raw: &Raw) -> Result<()> {
+    let raw = session.read(Route::InstanceGet, &[&project, &id]).await?;
     let printer = session.printer();
-    printer.facts::<InstanceDetail>(raw)?;
+    printer.facts::<InstanceDetail>(&raw)?;
     if printer.is_json() {
         return Ok(());
     }
-    let detail: InstanceDetail = parse(raw)?;
+    let detail: InstanceDetail = parse(&raw)?;
     let components: Vec<_> = detail.components.iter().map(component_cells).collect();
     let endpoints: Vec<_> = detail.access.endpoints.iter().map(endpoint_cells).collect();
     let events: Vec<_> = detail.recent_events.iter().map(TimelineEntry::cells).collect();
