@@ -172,11 +172,12 @@ fn figures_say_when_they_are_made_up() {
 #[test]
 fn a_receipt_says_who_looked_and_is_loud_when_nobody_did() {
     let read = |value: Value| serde_json::from_value::<StoredReceipt>(value).unwrap();
+    let seen: InstanceDetail = serde_json::from_value(samples::instance_detail()).unwrap();
     let kept = read(samples::receipt(true));
-    let (facts, aloud) = receipt::facts(&kept, Some("gpu-1"));
+    let (facts, aloud) = receipt::facts(&kept, Some(&seen));
     let shown = render_members(&facts, false);
     assert!(aloud.is_empty(), "{aloud:?}");
-    assert!(shown.contains("node gpu-1 (01900000-0000-7000-8000-000000000001)\n"), "{shown}");
+    assert!(shown.contains("node gpu-1, 01900000-0000-7000-8000-000000000001 (simulated)\n"), "{shown}");
     assert!(
         shown.contains("nothing: looked for containers, networks, ports, scratch paths, secrets, volumes"),
         "{shown}"

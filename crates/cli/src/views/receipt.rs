@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuaas_api::instances::StoredReceipt;
+use gpuaas_api::instances::{InstanceDetail, StoredReceipt};
 use gpuaas_domain::Timestamp;
 use serde::Deserialize;
 
@@ -42,19 +42,24 @@ impl Attested {
     }
 }
 
-/// Facts, then what has to be said aloud.
+/// Facts, then what has to be said aloud. `seen` is the instance the receipt is about, where it can be had: it knows
+/// its node's name, and whether the node was made up where nobody attested anything.
 pub(crate) fn facts(
     receipt: &StoredReceipt,
-    node_name: Option<&str>,
+    seen: Option<&InstanceDetail>,
 ) -> (Vec<(&'static str, String)>, Vec<String>) {
     let attested = Attested::read(receipt);
-    let node = node_name
+    let made_up =
+        attested.as_ref().is_some_and(|told| told.simulated) || seen.is_some_and(|seen| seen.simulated);
+    let node = seen
+        .map(|seen| seen.node_name.as_str())
         .filter(|name| !name.is_empty())
-        .map_or_else(|| receipt.node_id.to_string(), |name| format!("{name} ({})", receipt.node_id));
+        .map_or_else(|| receipt.node_id.to_string(), |name| format!("{name}, {}", receipt.node_id));
+    let node = simulated(node, made_up);
     let mut facts = vec![("instance", receipt.instance_id.to_string())];
     let mut aloud = Vec::new();
     if let Some(told) = &attested {
-        facts.push(("attested by", simulated(format!("node {node}"), told.simulated)));
+        facts.push(("attested by", format!("node {node}")));
         let at = told.checked_at.and_then(Timestamp::from_unix_micros);
         facts.push(("looked at", dash(at.map(short))));
         let looked: Vec<_> = told.left.keys().map(|kind| kind.replace('_', " ")).collect();

@@ -44,8 +44,7 @@ pub(super) async fn receipt(session: &Session<'_>, instance: &InstanceArg) -> Re
     } else {
         // The name is for people; a receipt is one without it.
         if let Ok(raw) = session.read(Route::InstanceGet, &[&project, &id]).await {
-            let name = parse::<InstanceDetail>(&raw).map(|detail| detail.node_name).unwrap_or_default();
-            facts = receipt::facts(&kept, Some(&name)).0;
+            facts = receipt::facts(&kept, parse::<InstanceDetail>(&raw).ok().as_ref()).0;
         }
         printer.members(&facts)?;
         let removed = receipt::removed_rows(&kept);
