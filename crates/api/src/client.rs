@@ -6,6 +6,7 @@
 //! the base URL it was given with.
 
 use std::fmt::Display;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::Stream;
@@ -21,17 +22,24 @@ use crate::envelope::{ErrorBody, ErrorDetail};
 use crate::observe::Event;
 use crate::{Method, Route};
 
+mod connect;
 mod error;
 mod events;
+mod lines;
+mod tunnel;
+#[cfg(test)]
+mod tunnel_tests;
 #[cfg(test)]
 mod wire_tests;
 
 pub use error::ClientError;
+pub use tunnel::Tunnel;
+
+use connect::{builder, no_tls, parse_base};
 
 const MAX_RETRIES: u32 = 3;
 /// A server that asks for more patience than this is better told to the caller than waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ClientOptions {
     /// Scheme, host and port of the platform, such as `https://gpu.example.org`.
     pub base_url: String,
@@ -70,7 +78,10 @@ pub struct Probe {
 
 pub struct Client {
     http: reqwest::Client,
+    /// Made when the first tunnel is opened; see [`Client::open_tunnel`].
+    sockets: OnceLock<reqwest::Client>,
     base: Url,
+    ca_pem: Option<Vec<u8>>,
     token: Option<Secret<String>>,
     timeout: Duration,
     correlation_id: Option<String>,
@@ -81,6 +92,7 @@ struct Prepared {
     method: Method,
     url: Url,
     accept: &'static str,
+    content_type: &'static str,
     body: Option<Vec<u8>>,
     idempotency_key: Option<String>,
     correlation_id: String,
@@ -99,25 +111,8 @@ impl Client {
         drop(rustls::crypto::ring::default_provider().install_default());
         let ClientOptions { base_url, token, ca_pem, timeout } = options;
         let base = parse_base(&base_url)?;
-        let unusable =
-            |what: &str, source: &dyn Display| ClientError::Unusable { what: format!("{what}: {source}") };
-        let mut builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("gpuaas/", env!("CARGO_PKG_VERSION")));
-        if base.scheme() == "http" {
-            // No certificate will be checked; a machine without any roots can still talk to itself.
-            builder = builder.tls_certs_only([]);
-        } else if let Some(pem) = ca_pem {
-            let roots = reqwest::Certificate::from_pem_bundle(&pem)
-                .map_err(|source| unusable("the CA file holds no usable certificate", &source))?;
-            if roots.is_empty() {
-                return Err(ClientError::Unusable { what: "the CA file holds no certificate".into() });
-            }
-            builder = builder.tls_certs_merge(roots);
-        }
-        let http = builder.build().map_err(|source| unusable("TLS cannot be set up", &source))?;
-        Ok(Self { http, base, token, timeout, correlation_id: None })
+        let http = builder(&base, ca_pem.as_deref())?.build().map_err(|source| no_tls(&source))?;
+        Ok(Self { http, sockets: OnceLock::new(), base, ca_pem, token, timeout, correlation_id: None })
     }
 
     /// Every call from here on belongs to the story `id`; otherwise each call gets an id of its own.
@@ -150,6 +145,22 @@ impl Client {
         let prepared = self.prepare(route, parameters, query, body);
         async move {
             let prepared = prepared?;
+            let (_, bytes) = self.send(&prepared, Credential::Token).await?;
+            decode(&prepared, &bytes)
+        }
+    }
+
+    /// Calls a route with a document that is sent as it is, under its own media type.
+    pub fn call_with_document<R: DeserializeOwned>(
+        &self,
+        route: Route,
+        parameters: &[&dyn Display],
+        document: Vec<u8>,
+        content_type: &'static str,
+    ) -> impl Future<Output = Result<R, ClientError>> + Send {
+        let prepared = self.prepare::<()>(route, parameters, None, None);
+        async move {
+            let prepared = Prepared { content_type, body: Some(document), ..prepared? };
             let (_, bytes) = self.send(&prepared, Credential::Token).await?;
             decode(&prepared, &bytes)
         }
@@ -205,6 +216,28 @@ impl Client {
         events::follow(self, self.prepare::<()>(route, parameters, Some(&query), None))
     }
 
+    /// Answers that come line by line, such as logs, from the first to the last. An interruption is an error, because
+    /// nobody can say here which lines were lost.
+    pub fn lines<'c>(
+        &'c self,
+        route: Route,
+        parameters: &[&dyn Display],
+        query: Option<&dyn Query>,
+    ) -> impl Stream<Item = Result<String, ClientError>> + Send + use<'c> {
+        lines::read(self, self.prepare::<()>(route, parameters, query, None))
+    }
+
+    /// Opens one connection through the platform to a port of an instance.
+    pub fn open_tunnel(
+        &self,
+        route: Route,
+        parameters: &[&dyn Display],
+        query: Option<&dyn Query>,
+    ) -> impl Future<Output = Result<Tunnel, ClientError>> + Send {
+        let prepared = self.prepare::<()>(route, parameters, query, None);
+        async move { tunnel::open(self, &prepared?).await }
+    }
+
     fn prepare<B: Serialize + ?Sized>(
         &self,
         route: Route,
@@ -227,6 +260,7 @@ impl Client {
             method,
             url,
             accept: if row.streaming { "text/event-stream" } else { "application/json" },
+            content_type: "application/json",
             body,
             idempotency_key: method.is_mutation().then(random_hex),
             correlation_id: self.correlation_id.clone().unwrap_or_else(random_hex),
@@ -234,6 +268,15 @@ impl Client {
     }
 
     fn request(&self, prepared: &Prepared, credential: Credential<'_>) -> reqwest::RequestBuilder {
+        self.request_over(&self.http, prepared, credential)
+    }
+
+    fn request_over(
+        &self,
+        http: &reqwest::Client,
+        prepared: &Prepared,
+        credential: Credential<'_>,
+    ) -> reqwest::RequestBuilder {
         let method = match prepared.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -241,8 +284,7 @@ impl Client {
             Method::Patch => reqwest::Method::PATCH,
             Method::Delete => reqwest::Method::DELETE,
         };
-        let mut request = self
-            .http
+        let mut request = http
             .request(method, prepared.url.clone())
             .header(header::ACCEPT, prepared.accept)
             .header("x-correlation-id", &prepared.correlation_id);
@@ -250,7 +292,7 @@ impl Client {
             request = request.header("idempotency-key", key);
         }
         if let Some(body) = &prepared.body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(body.clone());
+            request = request.header(header::CONTENT_TYPE, prepared.content_type).body(body.clone());
         }
         match (credential, &self.token) {
             (Credential::Token, Some(token)) => request.bearer_auth(token.expose()),
@@ -284,22 +326,6 @@ impl Client {
         }
         Err(refusal(status, &headers, &body, prepared))
     }
-}
-
-fn parse_base(text: &str) -> Result<Url, ClientError> {
-    let refuse = |why: &str| ClientError::Unusable { what: format!("{text:?} is not a platform URL: {why}") };
-    let url = Url::parse(text).map_err(|source| refuse(&source.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(refuse("write it like https://gpu.example.org"));
-    }
-    if !url.username().is_empty()
-        || url.password().is_some()
-        || url.query().is_some()
-        || url.fragment().is_some()
-    {
-        return Err(refuse("leave user, query and fragment out"));
-    }
-    Ok(url)
 }
 
 /// The first cookie's `name=value`, marked so that it is not printed.
@@ -383,18 +409,6 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], prepared: &Prep
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_plain_origin_is_a_base_url() {
-        for good in ["http://127.0.0.1:8080", "https://gpu.example.org/", "https://example.org/gpu"] {
-            assert!(parse_base(good).is_ok(), "{good}");
-        }
-        for bad in
-            ["", "gpu.example.org", "ftp://x", "https://a:b@c", "https://c/?q=1", "https://c/#f", "file:///x"]
-        {
-            assert!(parse_base(bad).is_err(), "{bad}");
-        }
-    }
 
     fn client() -> Client {
         let timeout = Duration::from_secs(1);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, completion, context, doctor, event, login, project, role, service_account, tenant, token, user,
-    whoami,
+    allocation, audit, catalog, completion, context, doctor, entitlement, event, forward, instance, login,
+    node, project, role, service_account, sku, tenant, token, user, whoami,
 };
 use crate::printer::Output;
 
@@ -14,7 +14,7 @@ use crate::printer::Output;
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the answer is no: a chain is broken, doctor found a fault, a question was declined
+  1  the answer is no: a chain is broken, doctor found a fault, a question was declined, an instance failed
   2  the command line or a local file is wrong
   3  not signed in, or the credential was refused (401)
   4  not allowed (403)
@@ -22,6 +22,7 @@ Exit codes:
   6  conflicts with the state of things (409, 412, 422)
   7  the server or the network is in trouble (5xx, 429, no answer)
   8  the request was refused as written (400, 413)
+  9  waited as long as asked, and the operation still goes on
 
 Environment:
   GPUAAS_URL, GPUAAS_TOKEN, GPUAAS_CONTEXT, GPUAAS_CA_FILE  stand in for the flags
@@ -31,13 +32,16 @@ Environment:
 Examples:
   gpuaas login --url https://gpu.example.org --email ada@example.org
   gpuaas tenant create acme && gpuaas project create lab --tenant acme
+  gpuaas allocation request --sku gpu-1 --wait
+  gpuaas instance create jupyter --allocation gpu-1 && gpuaas port-forward jupyter
   gpuaas audit verify --stream all
   gpuaas doctor";
 
 /// The command line of the GPUaaS App Platform.
 ///
 /// Data goes to stdout, messages go to stderr. Wherever a tenant, project or role is asked for, its id or its slug
-/// can be given; wherever a person, the id or the e-mail address.
+/// can be given; wherever a node, allocation or instance, its id or its name; wherever a person, the id or the e-mail
+/// address.
 #[derive(Parser)]
 #[command(name = "gpuaas", version, after_help = EXIT_CODES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct Cli {
@@ -110,6 +114,29 @@ pub(crate) enum Command {
     /// Machine callers of a project
     #[command(subcommand)]
     ServiceAccount(service_account::ServiceAccountCommand),
+    /// Machines that run things
+    #[command(subcommand)]
+    Node(node::NodeCommand),
+    /// What can be allocated, and what it costs
+    #[command(subcommand)]
+    Sku(sku::SkuCommand),
+    /// Compute that a project holds
+    #[command(subcommand)]
+    Allocation(allocation::AllocationCommand),
+    /// Apps and their versions
+    #[command(subcommand)]
+    App(catalog::AppCommand),
+    /// Which apps tenants and projects may launch
+    #[command(subcommand)]
+    Entitlement(entitlement::EntitlementCommand),
+    /// Apps that run
+    #[command(subcommand)]
+    Instance(instance::InstanceCommand),
+    /// Reach a port of an instance from this machine; the same as `instance forward`
+    #[command(
+        after_help = "Examples:\n  gpuaas port-forward jupyter\n  gpuaas port-forward jupyter --port 8888 --local-port 8888"
+    )]
+    PortForward(forward::ForwardArgs),
     /// Who did what, and whether the trail is whole
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -126,6 +153,13 @@ pub(crate) struct Reason {
     /// Why; kept in the audit row
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct ProjectArg {
+    /// The project (id or slug); the context's default unless given
+    #[arg(long)]
+    pub(crate) project: Option<String>,
 }
 
 #[derive(Args)]

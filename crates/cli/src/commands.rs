@@ -4,16 +4,23 @@ use crate::app::App;
 use crate::args::Command;
 use crate::failure::Result;
 
+pub(crate) mod allocation;
 pub(crate) mod audit;
+pub(crate) mod catalog;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod doctor;
+pub(crate) mod entitlement;
 pub(crate) mod event;
+pub(crate) mod forward;
+pub(crate) mod instance;
 pub(crate) mod login;
+pub(crate) mod node;
 pub(crate) mod place;
 pub(crate) mod project;
 pub(crate) mod role;
 pub(crate) mod service_account;
+pub(crate) mod sku;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod user;
@@ -32,6 +39,13 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Role(command) => role::run(app, command).await,
         Command::Token(command) => token::run(app, command).await,
         Command::ServiceAccount(command) => service_account::run(app, command).await,
+        Command::Node(command) => node::run(app, command).await,
+        Command::Sku(command) => sku::run(app, command).await,
+        Command::Allocation(command) => allocation::run(app, command).await,
+        Command::App(command) => catalog::run(app, command).await,
+        Command::Entitlement(command) => entitlement::run(app, command).await,
+        Command::Instance(command) => instance::run(app, command).await,
+        Command::PortForward(args) => forward::run(&app.session()?, &args).await,
         Command::Audit(command) => audit::run(app, command).await,
         Command::Event(command) => event::run(app, command).await,
         Command::Doctor(args) => doctor::run(app, &args).await,

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Conflict = 6,
     Trouble = 7,
     Invalid = 8,
+    /// Neither yes nor no: it goes on without us.
+    StillGoing = 9,
 }
 
 #[derive(Debug)]
@@ -66,6 +68,12 @@ impl Failure {
         }
     }
 
+    /// Whether the same question may get an answer a little later.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.exit_code() == Exit::Trouble as u8
+            && !matches!(self, Self::Local { code: "unexpected_answer" | "output", .. })
+    }
+
     /// The failure in the shape of the API's own errors, whoever found it.
     pub(crate) fn body(&self) -> Option<ErrorBody> {
         let error = match self {
@@ -110,6 +118,13 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         }
         "illegal_state_move" => "look at the object's state with `get` first",
         "stale_version" => "somebody changed it meanwhile: run the command again",
+        "illegal_instance_move" => "look at it with `gpuaas instance get` first",
+        "instance_not_running" => "start it with `gpuaas instance start`",
+        "plan_changed" => "make a new plan with `gpuaas instance plan`, look at it, and decide again",
+        "not_entitled" => {
+            "see `gpuaas app catalog`; an administrator enables an app with `gpuaas entitlement enable`"
+        }
+        "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",
         "idempotency_key_reused" => "run the command again; it makes a new key each time",
         _ => "",
     };

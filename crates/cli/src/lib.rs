@@ -18,10 +18,13 @@ mod files;
 mod json;
 mod keys;
 mod printer;
+mod progress;
 mod resolve;
 mod session;
 mod terminal;
+mod units;
 mod views;
+mod yaml;
 
 use app::App;
 

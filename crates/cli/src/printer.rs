@@ -8,12 +8,13 @@ use gpuaas_domain::text::is_deceptive;
 
 use crate::failure::{Failure, Result, unexpected};
 use crate::json::{Raw, compact, flatten, pretty};
-use crate::views::Row;
+use crate::views::{Facts, Row};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Output {
     /// For people.
     #[default]
+    #[value(alias = "text")]
     Table,
     /// For programs: what the API answered.
     Json,
@@ -27,10 +28,15 @@ pub(crate) enum Style {
     Bad,
 }
 
+/// A live line must not wrap, or it could not be written over.
+const LIVE_WIDTH: usize = 79;
+
 pub(crate) struct Printer {
     output: Output,
     /// Colour on stdout and on stderr: a terminal that has not been told otherwise.
     colour: (bool, bool),
+    /// Whether a line on stderr can be written over.
+    live: bool,
 }
 
 impl Printer {
@@ -39,6 +45,7 @@ impl Printer {
         Self {
             output,
             colour: (colour(std::io::stdout().is_terminal()), colour(std::io::stderr().is_terminal())),
+            live: std::io::stderr().is_terminal(),
         }
     }
 
@@ -55,6 +62,17 @@ impl Printer {
     pub(crate) fn text(&self, text: &str) -> Result<()> {
         let lines: Vec<_> = text.lines().map(escape).collect();
         self.write(&format!("{}\n", lines.join("\n")))
+    }
+
+    /// A line of somebody's program, with its tabs. `source` is this program's own idea of where it came from.
+    pub(crate) fn log_line(&self, source: Option<&str>, line: &str) -> Result<()> {
+        let source = source.map_or_else(String::new, |source| format!("{} | ", escape(source)));
+        self.write(&format!("{source}{}\n", escape_but_tabs(line)))
+    }
+
+    /// What the platform sent as one line of JSON, as it is.
+    pub(crate) fn raw_line(&self, raw: &str) -> Result<()> {
+        self.write(&format!("{}\n", compact(raw)))
     }
 
     /// Text made by this program alone: nothing in it came from outside, and its tabs matter.
@@ -86,17 +104,30 @@ impl Printer {
         if self.is_json() {
             return self.value(list);
         }
-        if list.items.is_empty() {
-            self.note(T::EMPTY);
-            return Ok(());
-        }
         let rows = list
             .items
             .iter()
             .map(|raw| serde_json::from_str::<T>(raw.get()).map(|item| item.cells()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|source| unexpected(&source))?;
-        self.table(T::TITLES, &rows)
+        self.rows(T::TITLES, T::EMPTY, &rows)
+    }
+
+    /// A table, or the sentence that stands for an empty one.
+    pub(crate) fn rows(&self, titles: &[&str], empty: &str, rows: &[Vec<String>]) -> Result<()> {
+        if rows.is_empty() {
+            self.note(empty);
+            return Ok(());
+        }
+        self.table(titles, rows)
+    }
+
+    /// One object in the words of its view, or as the platform sent it.
+    pub(crate) fn facts<T: Facts>(&self, raw: &Raw) -> Result<()> {
+        if self.is_json() {
+            return self.json(raw.get());
+        }
+        self.members(&serde_json::from_str::<T>(raw.get()).map_err(|source| unexpected(&source))?.facts())
     }
 
     pub(crate) fn table(&self, titles: &[&str], rows: &[Vec<String>]) -> Result<()> {
@@ -131,6 +162,28 @@ impl Printer {
         drop(writeln!(std::io::stderr().lock(), "{label}: {}", escape(text)));
     }
 
+    /// How far something is. At a terminal one line is written over again and again; elsewhere each change is a line.
+    pub(crate) fn progress(&self, text: &str, aside: &str, changed: bool) {
+        if self.is_json() {
+            return;
+        }
+        let mut err = std::io::stderr().lock();
+        if self.live {
+            let line: String = escape(&format!("{text}{aside}")).chars().take(LIVE_WIDTH).collect();
+            drop(write!(err, "\r\u{1b}[2K{line}").and_then(|()| err.flush()));
+        } else if changed {
+            drop(writeln!(err, "{}", escape(text)));
+        }
+    }
+
+    /// Takes the live line away, before anything else is said.
+    pub(crate) fn end_progress(&self) {
+        if self.live && !self.is_json() {
+            let mut err = std::io::stderr().lock();
+            drop(write!(err, "\r\u{1b}[2K").and_then(|()| err.flush()));
+        }
+    }
+
     pub(crate) fn failure(&self, failure: &Failure) {
         let Some(body) = failure.body() else { return };
         let text = if self.is_json() {
@@ -162,6 +215,11 @@ pub(crate) fn escape(text: &str) -> String {
     })
 }
 
+/// The same for lines of a program, where tabs are layout and harmless.
+pub(crate) fn escape_but_tabs(text: &str) -> String {
+    text.split('\t').map(escape).collect::<Vec<_>>().join("\t")
+}
+
 pub(crate) fn paint(text: &str, style: Style, colour: bool) -> String {
     let code = match style {
         Style::Bold => "1",
@@ -176,7 +234,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-fn render_table(titles: &[&str], rows: &[Vec<String>], colour: bool) -> String {
+pub(crate) fn render_table(titles: &[&str], rows: &[Vec<String>], colour: bool) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
     let widths: Vec<usize> = titles
@@ -203,7 +261,7 @@ fn render_table(titles: &[&str], rows: &[Vec<String>], colour: bool) -> String {
     out
 }
 
-fn render_members(members: &[(&str, String)], colour: bool) -> String {
+pub(crate) fn render_members(members: &[(&str, String)], colour: bool) -> String {
     let wide = members.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     members.iter().fold(String::new(), |mut out, (name, value)| {
         let name = escape(name);
@@ -226,11 +284,20 @@ fn render_failure(failure: &Failure, colour: bool) -> String {
     lines.extend(
         error.fields.iter().map(|field| format!("  --> {}: {}", escape(&field.path), escape(&field.message))),
     );
+    lines.extend(reasons(&error).map(|reason| format!("  --> {}", escape(&reason))));
     lines.extend(failure.hint().map(|fix| format!("  fix: {}", escape(&fix))));
     if !error.correlation_id.is_empty() {
         lines.push(format!("  correlation id: {}", escape(&error.correlation_id)));
     }
     lines.join("\n")
+}
+
+/// What stands against each node, where a refusal lists nodes.
+fn reasons(error: &gpuaas_api::ErrorDetail) -> impl Iterator<Item = String> {
+    let nodes = error.params.get("nodes").and_then(serde_json::Value::as_array);
+    nodes.into_iter().flatten().filter_map(|node| {
+        Some(format!("node {}: {}", node.get("node")?.as_str()?, node.get("message")?.as_str()?))
+    })
 }
 
 #[cfg(test)]
@@ -260,6 +327,23 @@ mod tests {
             "ID      NAME\na       long cell\ngrößer  x\n"
         );
         assert!(render_table(&["ID"], &[], true).starts_with("\u{1b}[1mID"));
+    }
+
+    #[test]
+    fn a_refusal_of_every_node_says_why_for_each() {
+        let nodes = serde_json::json!([{"node": "gpu-1", "code": "cordoned", "message": "The node is\u{1b} cordoned."}, 3]);
+        let detail = ErrorDetail {
+            code: "no_capacity".into(),
+            message: "No node has room.".into(),
+            params: [("nodes".to_owned(), nodes)].into(),
+            correlation_id: String::new(),
+            fields: Vec::new(),
+        };
+        let failure = Failure::Api { status: 409, detail: Box::new(detail) };
+        assert_eq!(
+            render_failure(&failure, false),
+            "error[no_capacity]: No node has room.\n  --> node gpu-1: The node is\\u{1b} cordoned."
+        );
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! From what people type to ids: the API takes ids only, people remember slugs and e-mail addresses.
 
 use gpuaas_api::Route;
+use gpuaas_api::allocations::{Allocation, AllocationState, SkuView};
 use gpuaas_api::identity::{Project, Role, Tenant, User};
+use gpuaas_api::instances::{Instance, InstanceQuery};
+use gpuaas_api::nodes::Node;
 use gpuaas_api::service_accounts::ServiceAccount;
-use gpuaas_domain::ids::{ProjectId, RoleId, ServiceAccountId, TenantId, UserId};
-use gpuaas_domain::text::nearest;
+use gpuaas_domain::ids::{
+    AllocationId, InstanceId, NodeId, ProjectId, RoleId, ServiceAccountId, SkuId, TenantId, UserId,
+};
+use gpuaas_domain::manifest::Version;
+use gpuaas_domain::text::{Slug, nearest};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::session::Session;
@@ -35,6 +41,32 @@ fn pick<T, I>(
             Err(Failure::new(Exit::NotFound, "not_found", message).fix(fix))
         }
     }
+}
+
+/// Slugs and versions become parts of a path, so nothing else may.
+pub(crate) fn slug(kind: &str, typed: &str) -> Result<Slug> {
+    Slug::parse(typed).map_err(|_| {
+        Failure::usage(format!("{typed:?} is not the slug of any {kind}"))
+            .fix(format!("`gpuaas {kind} list` shows the ones you can see"))
+    })
+}
+
+pub(crate) fn version(typed: &str) -> Result<Version> {
+    Version::parse(typed).map_err(|_| {
+        Failure::usage(format!("{typed:?} is not a version"))
+            .fix("write it like 1.0.0; `gpuaas app versions` shows them")
+    })
+}
+
+/// Names are free again once their bearer has ended, so the ones that live come first.
+fn living<T: Clone>(
+    typed: &str,
+    known: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    lives: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let alive: Vec<T> = known.iter().filter(|item| lives(item)).cloned().collect();
+    if alive.iter().any(|item| name(item) == typed) { alive } else { known }
 }
 
 fn missing(kind: &str) -> Failure {
@@ -87,6 +119,52 @@ impl Session<'_> {
         pick("role", typed, &known, |role| &role.slug, |role| role.id)
     }
 
+    pub(crate) async fn node(&self, typed: &str) -> Result<NodeId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let known: Vec<Node> = self.list_all(Route::NodeList, &[]).await?;
+        pick("node", typed, &known, |node| &node.name, |node| node.id)
+    }
+
+    /// The slug, which is what the API takes.
+    pub(crate) async fn sku(&self, typed: &str) -> Result<Slug> {
+        let Ok(id) = typed.parse::<SkuId>() else { return slug("sku", typed) };
+        let known: Vec<SkuView> = self.list_all(Route::SkuList, &[]).await?;
+        let found = known.iter().find(|view| view.sku.id == id).map_or(typed, |view| view.sku.slug.as_str());
+        pick("sku", found, &known, |view| &view.sku.slug, |view| view.sku.slug.clone())
+            .and_then(|found| slug("sku", &found))
+    }
+
+    pub(crate) async fn allocation(&self, project: ProjectId, typed: &str) -> Result<AllocationId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let known: Vec<Allocation> = self.list_all(Route::AllocationList, &[&project]).await?;
+        let known = living(typed, known, |one| &one.name, |one| one.state != AllocationState::Released);
+        pick("allocation", typed, &known, |allocation| &allocation.name, |allocation| allocation.id)
+    }
+
+    /// A request of any project, for those who decide about requests.
+    pub(crate) async fn requested_allocation(&self, typed: &str) -> Result<AllocationId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let known: Vec<Allocation> = self.list_all(Route::AllocationListAll, &[]).await?;
+        let known = living(typed, known, |one| &one.name, |one| one.state == AllocationState::Requested);
+        pick("allocation", typed, &known, |allocation| &allocation.name, |allocation| allocation.id)
+    }
+
+    pub(crate) async fn instance(&self, project: ProjectId, typed: &str) -> Result<InstanceId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let query = InstanceQuery { ended: Some(true), ..InstanceQuery::default() };
+        let known: Vec<Instance> = self.list_where(Route::InstanceList, &[&project], &query).await?;
+        let known = living(typed, known, |one| &one.name, |one| one.decommissioned_at.is_none());
+        pick("instance", typed, &known, |instance| &instance.name, |instance| instance.id)
+    }
+
     pub(crate) async fn service_account(&self, project: ProjectId, typed: &str) -> Result<ServiceAccountId> {
         if let Ok(id) = typed.parse() {
             return Ok(id);
@@ -99,6 +177,29 @@ impl Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_goes_to_the_one_that_lives() {
+        let known = vec![("web", 1, false), ("web", 2, true), ("old", 3, false), ("old", 4, false)];
+        let find = |typed| {
+            let known = living(typed, known.clone(), |one| one.0, |one| one.2);
+            pick("instance", typed, &known, |one| one.0, |one| one.1)
+        };
+        assert_eq!(find("web").unwrap(), 2);
+        assert_eq!(find("old").unwrap_err().exit_code(), 6, "two that ended cannot be told apart");
+        assert_eq!(find("new").unwrap_err().exit_code(), 5);
+    }
+
+    #[test]
+    fn what_becomes_part_of_a_path_is_checked() {
+        assert!(slug("app", "hello-web").is_ok() && version("1.0.0").is_ok());
+        for typed in ["../nodes", "a/b", "", "A"] {
+            assert_eq!(slug("app", typed).unwrap_err().exit_code(), 2, "{typed:?}");
+        }
+        for typed in ["1/0", "", "..", "latest"] {
+            assert_eq!(version(typed).unwrap_err().exit_code(), 2, "{typed:?}");
+        }
+    }
 
     #[test]
     fn a_name_is_found_once_or_explained() {

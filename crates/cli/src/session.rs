@@ -108,7 +108,16 @@ impl<'a> Session<'a> {
         route: Route,
         parameters: &[&dyn Display],
     ) -> Result<Vec<T>> {
-        let list = self.list(route, parameters, &(), None).await?;
+        self.list_where(route, parameters, &()).await
+    }
+
+    pub(crate) async fn list_where<T: DeserializeOwned>(
+        &self,
+        route: Route,
+        parameters: &[&dyn Display],
+        query: &(dyn Query + Sync),
+    ) -> Result<Vec<T>> {
+        let list = self.list(route, parameters, query, None).await?;
         list.items.iter().map(|raw| parse(raw)).collect()
     }
 }

@@ -5,8 +5,26 @@ use clap::FromArgMatches as _;
 use crate::args::Cli;
 use crate::command;
 
+pub(crate) mod samples;
+mod views;
+
 /// Every leaf, as people type it. A line that goes is a script that breaks: add, never remove.
 const TREE: &str = "\
+allocation deny
+allocation get
+allocation grant
+allocation list
+allocation release
+allocation request
+app catalog
+app deprecate
+app get
+app list
+app move
+app publish
+app register
+app validate
+app versions
 audit list
 audit verify
 completion
@@ -17,10 +35,35 @@ context set-tenant
 context show
 context use
 doctor
+entitlement disable
+entitlement enable
+entitlement list
 event follow
 event list
+instance create
+instance decommission
+instance events
+instance forward
+instance get
+instance list
+instance logs
+instance plan
+instance receipt
+instance start
+instance stats
+instance stop
 login
 logout
+node cordon
+node drain
+node forget
+node get
+node join-token create
+node list
+node revoke
+node rotate-task-key
+node uncordon
+port-forward
 project bind
 project bindings
 project create
@@ -50,6 +93,11 @@ service-account list
 service-account rotate-key
 service-account token
 service-account unwrap
+sku create
+sku get
+sku list
+sku price
+sku update
 tenant bind
 tenant bindings
 tenant create
@@ -142,6 +190,24 @@ fn lines_that_people_type_are_understood() {
         "gpuaas context set-project --none",
         "gpuaas completion zsh",
         "gpuaas user delete a@b --yes --reason gone",
+        "gpuaas tenant list -o text",
+        "gpuaas node join-token create --name gpu-1 --expires-in 1h",
+        "gpuaas node revoke gpu-1 --reason stolen -y",
+        "gpuaas sku create s --shape gpu_slice --gpus 1 --vcpu 2 --memory 4096 --vendor nvidia --model A100 --grant auto --price 1.50 --currency EUR --per-hour",
+        "gpuaas sku price s 0.000001 eur --per-units 60 --valid-from 2030-01-01T00:00:00Z",
+        "gpuaas sku update s --retire",
+        "gpuaas allocation list --all --state requested",
+        "gpuaas allocation request --sku s --name a --note why --wait --timeout 30s",
+        "gpuaas allocation release a --wait --yes",
+        "gpuaas app register -",
+        "gpuaas app move hello 1.0.0 --to canary --reason try",
+        "gpuaas entitlement enable hello --tenant acme --version 1.0.0 --version 1.0.1 --channel canary",
+        "gpuaas instance create hello --allocation a --version 1.0.0 --name n --gpus 1 --cpu 1.5 --memory 2GiB --host-port 20000 --set a=1 --set b=x --plan-digest sha256:0 --wait --timeout 5m",
+        "gpuaas instance create hello --allocation a --no-wait",
+        "gpuaas instance list --status failed --app hello --allocation a --all",
+        "gpuaas instance logs n -f --tail 10 --since 10m --component web",
+        "gpuaas instance decommission n --force --reason gone --no-wait",
+        "gpuaas port-forward n --port 8080 --local-port 9000 --address 127.0.0.1 --project lab",
     ] {
         assert!(
             parse(line).is_ok(),
@@ -165,6 +231,24 @@ fn lines_that_people_type_are_understood() {
         "gpuaas tenant list -o yaml",
         "gpuaas tenant list --correlation-id a\u{7f}b",
         "gpuaas completion powershell",
+        "gpuaas node join-token create --expires-in soon",
+        "gpuaas sku create s --shape gpu_slice --vcpu 2 --memory 4096 --price 1.50",
+        "gpuaas sku create s --shape gpu_slice --vcpu 2 --memory 4GB",
+        "gpuaas sku create s --shape cube --vcpu 2 --memory 4096",
+        "gpuaas sku update s",
+        "gpuaas sku update s --retire --unretire",
+        "gpuaas sku price s 1,50 EUR",
+        "gpuaas sku price s 1.50 EUR --per-hour --per-units 60",
+        "gpuaas allocation list --all --project lab",
+        "gpuaas allocation deny a",
+        "gpuaas app move hello 1.0.0 --to nowhere",
+        "gpuaas entitlement enable hello --tenant a --project b",
+        "gpuaas instance create hello",
+        "gpuaas instance create hello --allocation a --cpu lots",
+        "gpuaas instance create hello --allocation a --host-port 80",
+        "gpuaas instance decommission n --force",
+        "gpuaas instance logs n --since yesterday",
+        "gpuaas port-forward n --port 0",
     ] {
         assert!(parse(line).is_err(), "{line}");
     }

@@ -9,6 +9,16 @@ use gpuaas_api::service_accounts::ServiceAccount;
 use gpuaas_domain::Timestamp;
 use serde::de::DeserializeOwned;
 
+pub(crate) mod apps;
+pub(crate) mod compute;
+pub(crate) mod instances;
+pub(crate) mod receipt;
+
+/// How one object looks on its own, a line per fact.
+pub(crate) trait Facts: DeserializeOwned {
+    fn facts(&self) -> Vec<(&'static str, String)>;
+}
+
 pub(crate) trait Row: DeserializeOwned {
     const TITLES: &'static [&'static str];
     /// Said on stderr instead of an empty table: what to do next.
@@ -35,6 +45,17 @@ pub(crate) fn principal_kind(kind: PrincipalKind) -> &'static str {
         PrincipalKind::User => "user",
         PrincipalKind::ServiceAccount => "service-account",
     }
+}
+
+/// Nothing as a dash.
+pub(crate) fn dash<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// Marks what is made up, wherever it is shown.
+pub(crate) fn simulated(text: impl Into<String>, simulated: bool) -> String {
+    let text = text.into();
+    if simulated { format!("{text} (simulated)") } else { text }
 }
 
 fn yes(value: bool) -> String {

@@ -15,7 +15,7 @@ use gpuaas_domain::ids::{KeyId, ServiceAccountId};
 
 use super::place::parse_id;
 use crate::app::App;
-use crate::args::{ListLimit, Reason};
+use crate::args::{ListLimit, ProjectArg, Reason};
 use crate::config::same_platform;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{self, Reserved};
@@ -119,13 +119,6 @@ pub(crate) enum ServiceAccountCommand {
         #[command(flatten)]
         project: ProjectArg,
     },
-}
-
-#[derive(Args)]
-pub(crate) struct ProjectArg {
-    /// The project (id or slug); the context's default unless given
-    #[arg(long)]
-    project: Option<String>,
 }
 
 #[derive(Args)]

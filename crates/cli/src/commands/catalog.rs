@@ -1,0 +1,312 @@
+//! Apps and their versions.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use gpuaas_api::catalog::{App as AppRow, AppVersion, AppVersionDetail, LaunchableApp, MoveVersion};
+use gpuaas_api::identity::Because;
+use gpuaas_api::{List, Route};
+use gpuaas_domain::FieldError;
+use gpuaas_domain::manifest::ladder::VersionState;
+use gpuaas_domain::manifest::{self, Document, Format, Registries};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::args::{ListLimit, ProjectArg, Reason};
+use crate::failure::{Exit, Failure, Result};
+use crate::json::Raw;
+use crate::printer::Style;
+use crate::session::{Session, parse};
+use crate::{resolve, yaml};
+
+#[derive(Subcommand)]
+pub(crate) enum AppCommand {
+    /// List every app of the platform
+    #[command(after_help = "Examples:\n  gpuaas app list")]
+    List {
+        #[command(flatten)]
+        limit: ListLimit,
+    },
+    /// List the versions of an app
+    #[command(after_help = "Examples:\n  gpuaas app versions jupyter")]
+    Versions {
+        /// The app's slug
+        app: String,
+        #[command(flatten)]
+        limit: ListLimit,
+    },
+    /// Show one version with its manifest
+    #[command(
+        after_help = "Examples:\n  gpuaas app get jupyter 1.0.0\n  gpuaas app get jupyter 1.0.0 -o json"
+    )]
+    Get(VersionArg),
+    /// Register a manifest as a draft version
+    #[command(
+        after_help = "Examples:\n  gpuaas app register manifest.yaml\n  generate | gpuaas app register -"
+    )]
+    Register(ManifestArg),
+    /// Check a manifest on this machine, without a platform
+    ///
+    /// Which registries images may come from is known to the platform alone, so that is checked when it is registered.
+    #[command(
+        after_help = "Examples:\n  gpuaas app validate manifest.yaml\n  gpuaas app validate - -o json < m.json"
+    )]
+    Validate(ManifestArg),
+    /// Move a version up the ladder to active
+    #[command(after_help = "Examples:\n  gpuaas app publish jupyter 1.0.0 --reason reviewed")]
+    Publish {
+        #[command(flatten)]
+        version: VersionArg,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Take a version out of new launches
+    #[command(after_help = "Examples:\n  gpuaas app deprecate jupyter 1.0.0 --reason 'use 1.1.0'")]
+    Deprecate {
+        #[command(flatten)]
+        version: VersionArg,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// Move a version one rung of the ladder
+    #[command(after_help = "Examples:\n  gpuaas app move jupyter 1.1.0 --to canary")]
+    Move {
+        #[command(flatten)]
+        version: VersionArg,
+        /// The rung
+        #[arg(long, value_name = "STATE", value_parser = VersionState::ALL.map(VersionState::name))]
+        to: String,
+        #[command(flatten)]
+        reason: Reason,
+    },
+    /// List the apps a project may launch
+    #[command(after_help = "Examples:\n  gpuaas app catalog --project lab")]
+    Catalog {
+        #[command(flatten)]
+        project: ProjectArg,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct VersionArg {
+    /// The app's slug
+    app: String,
+    /// The version, such as 1.0.0
+    version: String,
+}
+
+#[derive(Args)]
+pub(crate) struct ManifestArg {
+    /// The manifest: .json, .yaml, .yml, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
+    if let AppCommand::Validate(manifest) = &command {
+        return validate(app, manifest);
+    }
+    let session = app.session()?;
+    let printer = session.printer();
+    match command {
+        AppCommand::List { limit } => {
+            printer.list::<AppRow>(&session.list(Route::CatalogList, &[], &(), limit.get()).await?)
+        }
+        AppCommand::Versions { app, limit } => {
+            let app = resolve::slug("app", &app)?;
+            let list = session.list(Route::CatalogVersionList, &[&app], &(), limit.get()).await?;
+            printer.list::<AppVersion>(&list)
+        }
+        AppCommand::Get(version) => get(&session, &version).await,
+        AppCommand::Register(manifest) => register(&session, &manifest).await,
+        AppCommand::Validate(manifest) => validate(app, &manifest),
+        AppCommand::Publish { version, reason } => {
+            let because = Because { reason: reason.reason };
+            change(&session, Route::AppPublish, &version, &because, "Published").await
+        }
+        AppCommand::Deprecate { version, reason } => {
+            let because = Because { reason: reason.reason };
+            change(&session, Route::AppDeprecate, &version, &because, "Deprecated").await
+        }
+        AppCommand::Move { version, to, reason } => {
+            let to = VersionState::parse(&to).ok_or_else(|| Failure::usage("there is no such rung"))?;
+            let body = MoveVersion { to, reason: reason.reason };
+            change(&session, Route::AppMove, &version, &body, "Moved").await
+        }
+        AppCommand::Catalog { project } => {
+            let project = session.project_or_default(project.project.as_deref()).await?;
+            let raw = session.read(Route::ProjectCatalog, &[&project]).await?;
+            if printer.is_json() {
+                return printer.json(raw.get());
+            }
+            printer.list::<LaunchableApp>(&parse::<List<Raw>>(&raw)?)
+        }
+    }
+}
+
+async fn get(session: &Session<'_>, version: &VersionArg) -> Result<()> {
+    let (app, number) = (resolve::slug("app", &version.app)?, resolve::version(&version.version)?);
+    let raw = session.read(Route::CatalogVersionGet, &[&app, &number.as_str()]).await?;
+    let printer = session.printer();
+    printer.facts::<AppVersion>(&raw)?;
+    if printer.is_json() {
+        return Ok(());
+    }
+    printer.text("")?;
+    printer.text(&yaml::render(&parse::<AppVersionDetail>(&raw)?.manifest))
+}
+
+async fn change<B: serde::Serialize>(
+    session: &Session<'_>,
+    route: Route,
+    version: &VersionArg,
+    body: &B,
+    done: &str,
+) -> Result<()> {
+    let (app, number) = (resolve::slug("app", &version.app)?, resolve::version(&version.version)?);
+    let raw = session.write(route, &[&app, &number.as_str()], body).await?;
+    session.printer().facts::<AppVersion>(&raw)?;
+    session.printer().note(&format!("{done} {app} {}.", number.as_str()));
+    Ok(())
+}
+
+/// The document and what it is written in: by its name, or by its first character where it has none.
+fn read(manifest: &ManifestArg) -> Result<(Vec<u8>, Format)> {
+    if manifest.file == Path::new("-") {
+        let mut bytes = Vec::new();
+        // One byte more than allowed is enough to see that it is too long.
+        let most = u64::try_from(manifest::MAX_BYTES).unwrap_or(u64::MAX) + 1;
+        let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
+        read.map_err(|source| Failure::usage(format!("stdin could not be read: {source}")))?;
+        let json = bytes.trim_ascii_start().starts_with(b"{");
+        return Ok((bytes, if json { Format::Json } else { Format::Yaml }));
+    }
+    let format = match manifest.file.extension().and_then(|end| end.to_str()) {
+        Some("json") => Format::Json,
+        Some("yaml" | "yml") => Format::Yaml,
+        _ => {
+            return Err(Failure::usage(format!(
+                "{} does not say what it is written in",
+                manifest.file.display()
+            ))
+            .fix("name it .json, .yaml or .yml, or pass it on stdin as `-`"));
+        }
+    };
+    let bytes =
+        std::fs::read(&manifest.file).map_err(|source| Failure::file("read", &manifest.file, &source))?;
+    Ok((bytes, format))
+}
+
+async fn register(session: &Session<'_>, manifest: &ManifestArg) -> Result<()> {
+    let (bytes, format) = read(manifest)?;
+    let content_type = match format {
+        Format::Json => "application/json",
+        Format::Yaml | Format::Guess => "application/yaml",
+    };
+    let raw: Raw =
+        session.client.call_with_document(Route::ManifestRegister, &[], bytes, content_type).await?;
+    session.printer().facts::<AppVersion>(&raw)?;
+    let made: AppVersion = parse(&raw)?;
+    session.printer().note(&format!(
+        "Registered as a {}. Next: gpuaas app publish {} {}",
+        made.status.name(),
+        made.slug,
+        made.app_version
+    ));
+    Ok(())
+}
+
+const CHECKED_THERE: &str =
+    "Which registries images may come from is checked by the platform when the manifest is registered.";
+
+/// Every fault that can be seen without a platform.
+fn check(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
+    let document = manifest::parse(bytes, format)?;
+    let faults: Vec<_> = manifest::lint(&document.manifest, &Registries::default())
+        .into_iter()
+        .filter(|fault| fault.code != "image_source_not_allowed")
+        .collect();
+    if faults.is_empty() { Ok(document) } else { Err(faults) }
+}
+
+/// The verdict for programs.
+fn verdict(checked: &Result<Document, Vec<FieldError>>) -> Value {
+    let faults = match checked {
+        Ok(document) => {
+            return json!({"ok": true, "slug": document.manifest.slug.as_str(),
+                "app_version": document.manifest.version.as_str(),
+                "manifest_digest": document.digest().to_string(), "fields": []});
+        }
+        Err(faults) => faults,
+    };
+    let fields: Vec<_> = faults
+        .iter()
+        .map(|fault| json!({"path": fault.path, "code": fault.code, "message": fault.message}))
+        .collect();
+    json!({"ok": false, "fields": fields})
+}
+
+fn validate(app: &App, manifest: &ManifestArg) -> Result<()> {
+    let (bytes, format) = read(manifest)?;
+    let printer = &app.printer;
+    let checked = check(&bytes, format);
+    if printer.is_json() {
+        printer.value(&verdict(&checked))?;
+        return checked.map(drop).map_err(|_| Failure::Said(Exit::No));
+    }
+    let faults = match checked {
+        Ok(document) => {
+            let (slug, version) = (document.manifest.slug.as_str(), document.manifest.version.as_str());
+            printer.marked("ok", Style::Good, &format!("{slug} {version} ({})", document.digest()))?;
+            printer.note(CHECKED_THERE);
+            return Ok(());
+        }
+        Err(faults) => faults,
+    };
+    for fault in &faults {
+        printer.line(&format!("{}: {}", fault.path, fault.message))?;
+    }
+    let count = if faults.len() == 1 { "1 fault".to_owned() } else { format!("{} faults", faults.len()) };
+    printer.note(&format!("{count}. {CHECKED_THERE}"));
+    Err(Failure::Said(Exit::No))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELLO: &str = include_str!("../../../../apps/hello-web/manifest.yaml");
+
+    #[test]
+    fn a_manifest_is_checked_without_knowing_registries() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let good = HELLO.replace("@DIGEST@", &digest);
+        assert_eq!(check(good.as_bytes(), Format::Yaml).unwrap().manifest.slug.as_str(), "hello-web");
+        let faults = check(HELLO.as_bytes(), Format::Yaml).unwrap_err();
+        assert!(faults.iter().any(|fault| fault.path == "/artifact_ref"), "{faults:?}");
+        let told = verdict(&check(good.as_bytes(), Format::Yaml));
+        assert_eq!(
+            (&told["ok"], &told["slug"], &told["app_version"]),
+            (&json!(true), &json!("hello-web"), &json!("1.0.0"))
+        );
+        let misspelt = good.replace("publisher:", "publishr:");
+        assert_eq!(
+            verdict(&check(misspelt.as_bytes(), Format::Yaml)),
+            json!({"ok": false, "fields": [{"path": "/publishr", "code": "unknown_field",
+                "message": "There is no such field. Did you mean publisher?"}]})
+        );
+    }
+
+    #[test]
+    fn a_file_says_by_its_name_what_it_is_written_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| ManifestArg { file: folder.path().join(name) };
+        for (name, format) in [("a.json", Format::Json), ("a.yaml", Format::Yaml), ("a.yml", Format::Yaml)] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+            assert_eq!(read(&at(name)).unwrap().1, format);
+        }
+        assert_eq!(read(&at("a.txt")).unwrap_err().exit_code(), 2);
+        assert_eq!(read(&at("missing.yaml")).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,88 @@
+//! Planning and launching: the same words for both, so that what was planned is what is launched.
+
+use clap::Args;
+use gpuaas_api::Route;
+use gpuaas_api::instances::{Instance, LaunchRequest, PlanView, ResourceWish};
+use gpuaas_domain::ids::ProjectId;
+use serde_json::Value;
+
+use super::life::{self, Goal};
+use crate::args::ProjectArg;
+use crate::failure::Result;
+use crate::progress::WaitArgs;
+use crate::resolve;
+use crate::session::{Session, parse};
+use crate::units;
+
+#[derive(Args)]
+pub(crate) struct LaunchArgs {
+    /// The app's slug
+    app: String,
+    #[command(flatten)]
+    project: ProjectArg,
+    /// The allocation to launch on (id or name)
+    #[arg(long)]
+    allocation: String,
+    /// The app's version; the newest the project may launch unless given
+    #[arg(long)]
+    version: Option<String>,
+    /// How to call the instance; made from the app unless given
+    #[arg(long)]
+    name: Option<String>,
+    /// How many of the allocation's GPUs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    gpus: Option<u32>,
+    /// How many processors: 1.5, or 1500m
+    #[arg(long, value_name = "N", value_parser = units::cpu_millis)]
+    cpu: Option<u32>,
+    /// How much memory: MiB, or an amount such as 2GiB
+    #[arg(long, value_name = "MIB", value_parser = units::memory_mib)]
+    memory: Option<u32>,
+    /// Publish the app's first port on this port of the node's own 127.0.0.1
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
+    host_port: Option<u16>,
+    /// A parameter of the app; JSON where it reads as JSON, text otherwise. Can be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = units::setting)]
+    settings: Vec<(String, Value)>,
+    /// From a plan: refuse if the world has moved since
+    #[arg(long, value_name = "DIGEST")]
+    plan_digest: Option<String>,
+}
+
+impl LaunchArgs {
+    async fn resolve(self, session: &Session<'_>) -> Result<(ProjectId, LaunchRequest)> {
+        let slug = resolve::slug("app", &self.app)?.to_string();
+        let project = session.project_or_default(self.project.project.as_deref()).await?;
+        let allocation = session.allocation(project, &self.allocation).await?;
+        let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
+        let request = LaunchRequest {
+            slug,
+            app_version: self.version,
+            name: self.name,
+            target_allocation_id: Some(allocation),
+            resources: (wish != ResourceWish::default()).then_some(wish),
+            host_port: self.host_port,
+            values: self.settings.into_iter().collect(),
+            plan_digest: self.plan_digest,
+            ..LaunchRequest::default()
+        };
+        Ok((project, request))
+    }
+}
+
+pub(super) async fn plan(session: &Session<'_>, launch: LaunchArgs) -> Result<()> {
+    let (project, request) = launch.resolve(session).await?;
+    let raw = session.write(Route::InstancePlan, &[&project], &request).await?;
+    session.printer().facts::<PlanView>(&raw)?;
+    session
+        .printer()
+        .note("Nothing was changed. Launch exactly this with `instance create` and --plan-digest.");
+    Ok(())
+}
+
+pub(super) async fn create(session: &Session<'_>, launch: LaunchArgs, wait: &WaitArgs) -> Result<()> {
+    let (project, request) = launch.resolve(session).await?;
+    let raw = session.write(Route::InstanceCreate, &[&project], &request).await?;
+    let made: Instance = parse(&raw)?;
+    life::settle(session, &raw, &made, Goal::Running, wait).await
+}
