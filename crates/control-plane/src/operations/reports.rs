@@ -63,7 +63,8 @@ async fn try_record(plane: &ControlPlane, node: NodeId, seen: &InstanceReport) -
     tx.lock_instance(id).await?;
     let anywhere = Permit::system("report", Scope::Platform).tenant_scope();
     let before = tx.find_instance(anywhere, id).await?.ok_or_else(Error::not_found)?;
-    let changed = put_components(&mut tx, id, &seen.components).await?;
+    let gone = matches!(seen.phase, Phase::Stopped | Phase::Failed | Phase::Removed);
+    let changed = put_components(&mut tx, id, &seen.components, gone).await?;
     let receipt = checked_receipt(&mut tx, node, &before, seen).await?;
     if seen.phase == Phase::Removed && receipt.is_none() && !before.state.is_decommissioned() {
         tracing::warn!(instance.id = %id, "node {node} says instance {id} is gone without a receipt that holds");
@@ -104,9 +105,18 @@ fn failure(seen: &InstanceReport) -> Option<Failure> {
     seen.reason.map(|reason| Failure { reason, detail })
 }
 
-async fn put_components(tx: &mut Tx, id: InstanceId, seen: &[ComponentReport]) -> Result<bool> {
+/// What the node sees of each container; where all are gone, what is known of them says so.
+async fn put_components(tx: &mut Tx, id: InstanceId, seen: &[ComponentReport], gone: bool) -> Result<bool> {
     let known = tx.list_components(id).await?;
     let mut changed = false;
+    for former in known.iter().filter(|former| gone && (former.running || former.ready)) {
+        let ended = Component { running: false, ready: false, ..former.clone() };
+        tx.put_component(id, &ended).await?;
+        changed = true;
+    }
+    if gone {
+        return Ok(changed);
+    }
     for one in seen.iter().take(64) {
         let component = Component {
             name: one.name.clone(),

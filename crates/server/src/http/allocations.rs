@@ -18,6 +18,8 @@ use super::reply::{self, Created, Found};
 use super::tenants::reason;
 
 fn sku_view(priced: skus::Priced, now: Timestamp) -> SkuView {
+    // What begins with this very change holds from now on.
+    let now = now.plus_seconds(1);
     let current_price_ids = prices_at(&priced.prices, now).into_iter().map(|price| price.id).collect();
     SkuView { sku: priced.sku, prices: priced.prices, current_price_ids }
 }

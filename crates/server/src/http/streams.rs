@@ -23,6 +23,7 @@ use super::problem::ApiResult;
 /// How long bytes flow before it is asked again whether they may.
 const RECHECK: Duration = Duration::from_secs(4);
 const PIECE: usize = 64 * 1024;
+const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn logs(call: Call, headers: HeaderMap, Query(query): Query<LogsQuery>) -> ApiResult<Plain> {
     let (project, id) = (call.id("project_id")?, call.id("app_instance_id")?);
@@ -113,5 +114,10 @@ async fn splice(mut socket: WebSocket, stream: Box<dyn ByteStream>, place: Strea
             () = tasks.stopped() => break,
         }
     }
-    let _ = socket.send(Message::Close(None)).await;
+    if socket.send(Message::Close(None)).await.is_err() {
+        return;
+    }
+    // Who hangs up with something unread in the pipe takes the end of the answer with it: wait for the farewell.
+    let farewell = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
