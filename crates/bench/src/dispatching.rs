@@ -19,7 +19,7 @@ use crate::{Result, progress};
 const PER_SECOND: u32 = 50;
 /// A longer run says nothing more and fills the node's addresses.
 const LONGEST_SECONDS: u32 = 20;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The least that a node takes.
 const MEMORY_MIB: u32 = 6;
 

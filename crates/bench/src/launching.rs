@@ -21,7 +21,7 @@ use crate::figures::{Goal, Report};
 use crate::{ROUNDS, Result, progress};
 
 const ENGINE_SECONDS: u64 = 60;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(2);
 const PORT: u16 = 8080;
 /// Marks what is made by hand; the agent touches nothing that does not name its node.
@@ -32,10 +32,18 @@ pub(crate) async fn measure(socket: &str, report: &mut Report) -> Result {
     let docker = Docker::connect_with_unix(socket, ENGINE_SECONDS, bollard::API_DEFAULT_VERSION)?;
     docker.ping().await.map_err(|error| format!("Docker does not answer: {error}"))?;
     let stage = Stage::build(socket).await?;
-    let measured = rounds(&stage, &docker).await;
-    // Whatever happened, nothing is left.
-    sweep(&docker, &format!("gpuaas.node={}", stage.node)).await;
-    sweep(&docker, &format!("{LABEL}={}", std::process::id())).await;
+    let mut image = None;
+    let measured = rounds(&stage, &docker, &mut image).await;
+    // Whatever happened, nothing is left, and nobody makes it again.
+    let labels = [format!("gpuaas.node={}", stage.node), format!("{LABEL}={}", std::process::id())];
+    drop(stage);
+    for label in labels {
+        sweep(&docker, &label).await;
+    }
+    if let Some(image) = image {
+        // A name of this run's own; the layers stay if others have them too.
+        let _ = docker.remove_image(&image, None::<query::RemoveImageOptions>, None).await;
+    }
     let (engine, platform, ratios) = measured?;
     report.add("launch.engine_alone", &engine, "ms", None);
     report.add("launch.platform", &platform, "ms", None);
@@ -44,10 +52,15 @@ pub(crate) async fn measure(socket: &str, report: &mut Report) -> Result {
     Ok(())
 }
 
-async fn rounds(stage: &Stage, docker: &Docker) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> {
+async fn rounds(
+    stage: &Stage,
+    docker: &Docker,
+    image: &mut Option<String>,
+) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> {
     // The first launch pulls the image and is the pattern for what is made by hand.
     let (_, id) = stage.launch().await?;
     let pattern = Pattern::of(stage, docker).await?;
+    image.clone_from(&pattern.body.image);
     stage.decommission(&id).await?;
     pattern.run(docker).await?;
     let (mut engine, mut platform, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
