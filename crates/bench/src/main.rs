@@ -4,9 +4,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
 mod databases;
+mod dispatching;
 mod drafts;
 mod figures;
+mod fleet;
 mod http;
+mod launching;
 mod link;
 mod plain;
 mod process;
@@ -50,6 +53,9 @@ struct Arguments {
     /// A PostgreSQL where databases may be created; without it, SQLite alone is measured.
     #[arg(long, env = "GPUAAS_TEST_POSTGRES", hide_env_values = true, value_name = "URL")]
     postgres: Option<String>,
+    /// Where the Docker Engine answers.
+    #[arg(long, env = "GPUAAS_DOCKER_SOCKET", default_value = "/var/run/docker.sock", value_name = "SOCKET")]
+    docker: String,
     /// Also write the JSON to this file.
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -69,6 +75,12 @@ enum Part {
     Sequence,
     /// A node's link against plain TCP.
     Link,
+    /// Create to running on the real engine, against the engine alone.
+    Launch,
+    /// From an accepted launch to the order on its node.
+    Dispatch,
+    /// A thousand agents: memory, and all of them back after a kill.
+    Fleet,
     /// Sizes of the programs.
     Size,
 }
@@ -113,6 +125,15 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     if wanted(Part::Link) {
         link::measure(round, &mut report).await?;
+    }
+    if wanted(Part::Launch) {
+        launching::measure(&arguments.docker, &mut report).await?;
+    }
+    if wanted(Part::Dispatch) {
+        dispatching::measure(arguments.seconds, &mut report).await?;
+    }
+    if wanted(Part::Fleet) {
+        fleet::measure(&mut report).await?;
     }
     if wanted(Part::Size) {
         sizes::measure(&programs, &mut report)?;

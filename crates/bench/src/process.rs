@@ -99,13 +99,7 @@ pub(crate) struct Server {
 impl Server {
     /// Memory that is resident now, in MiB.
     pub(crate) fn resident_mib(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .ok_or("the kernel does not tell VmRSS")?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(float(kib) / 1024.0)
+        resident_mib(self.child.id())
     }
 
     /// User and system time of all its threads so far.
@@ -139,6 +133,17 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Memory of a process that is resident now, in MiB.
+pub(crate) fn resident_mib(process: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .ok_or("the kernel does not tell VmRSS")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(float(kib) / 1024.0)
 }
 
 fn ticks_per_second() -> f64 {

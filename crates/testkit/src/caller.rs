@@ -140,9 +140,12 @@ impl Caller {
 
     /// Calls a route of the table.
     pub async fn call(&self, route: Route, parameters: &[&str], body: Option<&Value>) -> Answer {
-        let parameters: Vec<&dyn std::fmt::Display> =
-            parameters.iter().map(|text| text as &dyn std::fmt::Display).collect();
-        self.send(route.row().method.name(), &route.path(&parameters), body).await
+        let path = {
+            let parameters: Vec<&dyn std::fmt::Display> =
+                parameters.iter().map(|text| text as &dyn std::fmt::Display).collect();
+            route.path(&parameters)
+        };
+        self.send(route.row().method.name(), &path, body).await
     }
 
     pub async fn create_tenant(&self, slug: &str) -> String {

@@ -23,7 +23,7 @@ use gpuaas_node_agent::wall_clock::Clock;
 use gpuaas_node_agent::wiring::NoImages;
 use serde_json::json;
 
-use crate::{MovableClock, TestPlatform};
+use crate::{Caller, MovableClock, TestPlatform};
 
 impl Clock for MovableClock {
     fn now(&self) -> gpuaas_domain::Timestamp {
@@ -41,7 +41,7 @@ pub struct SimulatedNode {
     key: Arc<NodeKey>,
     clock: Arc<MovableClock>,
     config: Config,
-    running: Option<(Spawner, Arc<Executor>)>,
+    running: Option<(Spawner, Arc<Executor>, agent::Running)>,
 }
 
 impl TestPlatform {
@@ -67,8 +67,14 @@ impl TestPlatform {
 
     /// Joins without running.
     pub async fn join(&self, name: &str) -> SimulatedNode {
-        let token =
-            self.admin.call(Route::JoinTokenCreate, &[], Some(&json!({ "name": name }))).await.expect(201);
+        SimulatedNode::join(&self.admin, name, self.clock.clone()).await
+    }
+}
+
+impl SimulatedNode {
+    /// Joins the platform that `admin` calls, without running.
+    pub async fn join(admin: &Caller, name: &str, clock: Arc<MovableClock>) -> Self {
+        let token = admin.call(Route::JoinTokenCreate, &[], Some(&json!({ "name": name }))).await.expect(201);
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().join("state"));
         let parsed = JoinToken::parse(token.body["token"].as_str().expect("a token")).expect("well-formed");
@@ -81,14 +87,14 @@ impl TestPlatform {
         let mut config = Config { state_dir: folder.path().join("state"), ..Config::default() };
         config.runtime = gpuaas_node_agent::config::RuntimeKind::Simulated;
         config.gpus = declared();
-        SimulatedNode {
+        Self {
             id: identity.node_id.to_string(),
             name: name.to_owned(),
             runtime: SimulatedRuntime::new(),
             key: Arc::new(state.get_key().expect("a key")),
             folder,
             identity,
-            clock: self.clock.clone(),
+            clock,
             config,
             running: None,
         }
@@ -124,8 +130,14 @@ fn inventory(_: &[u8]) -> NodeInventory {
 }
 
 impl SimulatedNode {
-    /// Runs the agent, on what an earlier run left.
+    /// Runs the agent, on what an earlier run left. Impatient, as tests are.
     pub async fn start(&mut self, faults: Faults) {
+        let rhythm =
+            Rhythm { retry: Duration::from_millis(100), report: Duration::from_secs(2), ..Rhythm::default() };
+        self.start_with(faults, rhythm).await;
+    }
+
+    pub async fn start_with(&mut self, faults: Faults, rhythm: Rhythm) {
         assert!(self.running.is_none(), "one agent at a time");
         let spawner = Spawner::default();
         let doors = Doors::on_loopback(&spawner);
@@ -150,24 +162,27 @@ impl SimulatedNode {
         doors.answer_with(&workloads);
         let platform =
             Platform::new(self.identity.clone(), self.key.clone(), self.clock.clone()).expect("a client");
-        agent::start(Parts {
+        let links = agent::start(Parts {
             platform: Arc::new(platform),
             workloads,
             look: self.config.look(self.key.public()),
             runtime: tokio::sync::watch::channel(Runtime::Simulated).1,
-            rhythm: Rhythm {
-                retry: Duration::from_millis(100),
-                report: Duration::from_secs(2),
-                ..Rhythm::default()
-            },
+            rhythm,
             spawner: spawner.clone(),
         });
-        self.running = Some((spawner, executor));
+        self.running = Some((spawner, executor, links));
+    }
+
+    /// How often both links of this run have come up; none while one of them is down.
+    pub fn connections(&self) -> Option<u64> {
+        let (_, _, links) = self.running.as_ref()?;
+        let (control, data) = (links.control.borrow(), links.data.borrow());
+        (control.connected && data.connected).then(|| control.times.min(data.times))
     }
 
     /// Ends the agent where it stands; what runs goes on.
     pub async fn kill(&mut self) {
-        if let Some((spawner, executor)) = self.running.take() {
+        if let Some((spawner, executor, _)) = self.running.take() {
             spawner.stop(Duration::ZERO).await;
             executor.shutdown().await;
         }

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::{Caller, Database, KeyPair, MovableClock, TestDatabase};
 
 const OWNER: &str = "test";
+const REGISTRIES: &str = "registry.example.org=http://127.0.0.1:1";
 
 pub struct TestPlatform {
     pub running: Running,
@@ -27,6 +28,8 @@ pub struct TestPlatform {
     pub admin_password: String,
     pub database: TestDatabase,
     pub kind: Database,
+    /// The loops turn on their own, as in the real server.
+    serving: bool,
     dispatcher: tokio::sync::Mutex<Dispatcher>,
 }
 
@@ -44,10 +47,15 @@ impl TestPlatform {
 
     /// `extra` is TOML on top of the test's defaults.
     pub async fn start_with(kind: Database, extra: &str) -> Self {
-        Self::start_full(kind, extra, "registry.example.org=http://127.0.0.1:1").await
+        Self::start_full(kind, extra, REGISTRIES, false).await
     }
 
-    async fn start_full(kind: Database, extra: &str, registries: &str) -> Self {
+    /// With all roles and their loops as the real server has them; nothing is left to turn by hand.
+    pub async fn start_serving(kind: Database, extra: &str) -> Self {
+        Self::start_full(kind, extra, REGISTRIES, true).await
+    }
+
+    async fn start_full(kind: Database, extra: &str, registries: &str, serving: bool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database = TestDatabase::create(kind).await;
         let config = config(&database, extra, registries);
@@ -55,7 +63,12 @@ impl TestPlatform {
         let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
             .await
             .expect("the platform opens");
-        let running = roles::start_api(&config, opened).await.expect("the platform starts");
+        let started = if serving {
+            roles::start(&config, opened).await
+        } else {
+            roles::start_api(&config, opened).await
+        };
+        let running = started.expect("the platform starts");
         let email = Email::parse("admin@example.org").expect("an address");
         let password =
             bootstrap::ensure_admin(&running.plane, &email).await.expect("an admin").expect("made just now");
@@ -70,15 +83,16 @@ impl TestPlatform {
             admin_password,
             database,
             kind,
+            serving,
             dispatcher: tokio::sync::Mutex::default(),
         }
     }
 
     /// A platform of its own that takes images from another registry.
     pub async fn with_registry(self, host: &str) -> Self {
-        let kind = self.kind;
+        let (kind, serving) = (self.kind, self.serving);
         self.stop().await;
-        Self::start_full(kind, "", &format!("{host}=http://127.0.0.1:1")).await
+        Self::start_full(kind, "", &format!("{host}=http://127.0.0.1:1"), serving).await
     }
 
     pub fn plane(&self) -> &Arc<ControlPlane> {
@@ -103,6 +117,9 @@ impl TestPlatform {
 
     /// Turns every loop until none has anything to do.
     pub async fn settle(&self) {
+        if self.serving {
+            return;
+        }
         loop {
             let numbered = sequencer::tick(self.plane(), OWNER).await.expect("the sequencer turns");
             let erased = erasure::tick(self.plane(), OWNER).await.expect("the erasure turns");
@@ -192,7 +209,7 @@ fn config(database: &TestDatabase, extra: &str, registries: &str) -> Config {
 }
 
 /// Signs in with a password and gets a personal token, as the CLI does.
-async fn sign_in(anonymous: &Caller, email: &str, password: &str) -> Caller {
+pub(crate) async fn sign_in(anonymous: &Caller, email: &str, password: &str) -> Caller {
     let answer = anonymous
         .call(Route::Login, &[], Some(&json!({"email": email, "password": password})))
         .await

@@ -4,13 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program of this workspace, built beside the test.
+use crate::Caller;
+use crate::platform::sign_in;
+
+/// A program of this workspace, built with whoever asks: beside it, or one folder up, as tests lie below the programs.
 pub fn binary(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    let folder = test.parent().and_then(Path::parent).expect("tests lie two folders below the programs");
-    let path = folder.join(name);
-    assert!(path.exists(), "{name} is not built: run cargo build --workspace first");
-    path
+    let own = std::env::current_exe().expect("a program has a path");
+    own.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{name} is not built: run cargo build --workspace first"))
 }
 
 /// A server with its own data folder. Killed when dropped.
@@ -95,6 +100,14 @@ impl ServerProcess {
 
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The first admin, signed in with what bootstrap wrote.
+    pub async fn admin(&self) -> Caller {
+        let text = std::fs::read_to_string(self.admin_file()).expect("bootstrap wrote the file");
+        let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let text = |name: &str| file[name].as_str().expect("a text");
+        sign_in(&Caller::new(&self.url()), text("email"), text("password")).await
     }
 
     pub fn log_file(&self) -> PathBuf {
