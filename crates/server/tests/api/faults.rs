@@ -147,7 +147,7 @@ both_databases! {
         let ready = p.ready("hello").await;
         let project = ready.home.project.clone();
         for seed in first..first + walks {
-            println!("seed {seed}");
+            crate::say(&format!("seed {seed}"));
             let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
             let mut next = |bound: u64| {
                 state ^= state << 13;

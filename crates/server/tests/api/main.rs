@@ -44,6 +44,12 @@ fn random_walks() -> (u64, u64) {
     }
 }
 
+/// Shown with a test that fails.
+#[expect(clippy::print_stdout, reason = "a failing seed must be seen")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
 /// Counts past the platform.
 async fn count(p: &TestPlatform, sql: &'static str) -> i64 {
     match p.kind {

@@ -143,10 +143,29 @@ async fn an_older_export_comes_in() {
 
 /// Tables that the first version did not have.
 const LATER: &[&str] = &[
-    "nodes", "join_tokens", "node_gpus", "task_keys", "skus", "sku_prices", "allocations", "gpu_holds", "port_holds",
-    "compute_holds", "usage_intervals", "apps", "app_versions", "app_manifests", "entitlements", "app_instances",
-    "app_instance_revisions", "app_instance_members", "app_instance_components", "app_instance_endpoints",
-    "app_instance_events", "node_tasks", "receipts",
+    "nodes",
+    "join_tokens",
+    "node_gpus",
+    "task_keys",
+    "skus",
+    "sku_prices",
+    "allocations",
+    "gpu_holds",
+    "port_holds",
+    "compute_holds",
+    "usage_intervals",
+    "apps",
+    "app_versions",
+    "app_manifests",
+    "entitlements",
+    "app_instances",
+    "app_instance_revisions",
+    "app_instance_members",
+    "app_instance_components",
+    "app_instance_endpoints",
+    "app_instance_events",
+    "node_tasks",
+    "receipts",
 ];
 
 /// D03, D04: a restore bumps the era, so that nodes notice a database that went back in time.
