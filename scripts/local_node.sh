@@ -198,6 +198,25 @@ start_agent() {
   printf '%s\n' "$pid" >"$dir/agent.pid"
 }
 
+# Whatever carries the labels of the data folder's node: with the folder goes the only one who knows it.
+remove_local_workloads() {
+  local node kind ids
+  node=$(json_value node_id <"$data/local-node/state/node.json" 2>/dev/null)
+  [[ -n $node ]] && docker_answers || return 0
+  ids=$(docker ps --all --quiet --filter "label=gpuaas.node=$node")
+  if [[ -n $ids ]]; then
+    # shellcheck disable=SC2086 # one word per container
+    docker rm --force --volumes $ids >/dev/null && say "Removed the containers of this node"
+  fi
+  for kind in network volume; do
+    ids=$(docker "$kind" ls --quiet --filter "label=gpuaas.node=$node")
+    if [[ -n $ids ]]; then
+      # shellcheck disable=SC2086 # one word per object
+      docker "$kind" rm $ids >/dev/null || true
+    fi
+  done
+}
+
 # Agent first: it may still be pulling. Containers of instances stay; the agent finds them again by their labels.
 stop_local_node() {
   local pid
