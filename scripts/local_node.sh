@@ -12,6 +12,7 @@ REGISTRY_NAME=registry.gpuaas.example.com
 FIRST_REGISTRY_PORT=5080
 LOCAL_NODE=local
 DEMO_ALLOCATION=demo
+DEMO_PROJECT=demo-lab
 
 # In this order. Each part works when it is called again and does only what is missing.
 prepare_local_node() {
@@ -163,13 +164,13 @@ offer_hello_web() {
   local_gpuaas sku get local-gpu >/dev/null 2>&1 ||
     local_gpuaas sku create local-gpu --display-name "One GPU of this machine" --shape gpu_slice --gpus 1 --vcpu 1 --memory 1024 \
       --grant auto --price 1.20 --currency EUR --per-hour >>"$log" 2>&1 || return 1
-  local_gpuaas allocation get "$DEMO_ALLOCATION" >/dev/null 2>&1 ||
-    local_gpuaas allocation request --sku local-gpu --name "$DEMO_ALLOCATION" >>"$log" 2>&1 || return 1
+  local_gpuaas allocation get "$DEMO_ALLOCATION" --project "$DEMO_PROJECT" >/dev/null 2>&1 ||
+    local_gpuaas allocation request --sku local-gpu --name "$DEMO_ALLOCATION" --project "$DEMO_PROJECT" >>"$log" 2>&1 || return 1
   # A version never changes: a rebuilt program needs a new number, or stays what was registered first.
   if ! local_gpuaas app get hello-web "$HELLO_WEB_VERSION" >/dev/null 2>&1; then
     local_gpuaas app register "$dir/hello-web.yaml" >>"$log" 2>&1 || return 1
     local_gpuaas app publish hello-web "$HELLO_WEB_VERSION" >>"$log" 2>&1 || return 1
-    local_gpuaas entitlement enable hello-web >>"$log" 2>&1 || return 1
+    local_gpuaas entitlement enable hello-web --project "$DEMO_PROJECT" >>"$log" 2>&1 || return 1
   fi
   printf '%s\n' "$image" >"$dir/offered"
 }

@@ -98,9 +98,16 @@ impl Session<'_> {
         pick("project", typed, &known, |project| &project.slug, |project| project.id)
     }
 
+    /// The project typed, or the context's default, or the only one there is.
     pub(crate) async fn project_or_default(&self, typed: Option<&str>) -> Result<ProjectId> {
-        let typed = typed.or(self.context.project.as_deref()).ok_or_else(|| missing("project"))?;
-        self.project(typed).await
+        if let Some(typed) = typed.or(self.context.project.as_deref()) {
+            return self.project(typed).await;
+        }
+        let known: Vec<Project> = self.list_all(Route::ProjectListMine, &[]).await?;
+        match known.as_slice() {
+            [only] => Ok(only.id),
+            _ => Err(missing("project")),
+        }
     }
 
     pub(crate) async fn user(&self, typed: &str) -> Result<UserId> {

@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpuaas_api::Route;
 use gpuaas_api::auth::NewPersonalToken;
-use gpuaas_api::client::Client;
-use gpuaas_api::envelope::{List, PageQuery};
-use gpuaas_api::identity::Project;
 use gpuaas_domain::Secret;
 use gpuaas_domain::text::DisplayName;
 use serde::Deserialize;
@@ -93,11 +90,6 @@ pub(crate) async fn login(app: &App, args: LoginArgs) -> Result<()> {
         .fix("sign in again")
     })?;
 
-    let signed_in = app.client(&identity.url, Some(Secret::new(token.clone())), ca_file.as_deref())?;
-    let project = match previous.as_ref().and_then(|context| context.project.clone()) {
-        Some(project) => Some(project),
-        None => only_project(&signed_in).await,
-    };
     let context = Context {
         url: identity.url.trim_end_matches('/').to_owned(),
         email: Some(identity.email.clone()),
@@ -106,7 +98,7 @@ pub(crate) async fn login(app: &App, args: LoginArgs) -> Result<()> {
         expires_at: Some(created.token.expires_at),
         ca_file: ca_file.clone(),
         tenant: previous.as_ref().and_then(|context| context.tenant.clone()),
-        project: project.clone(),
+        project: previous.as_ref().and_then(|context| context.project.clone()),
     };
     let replaced = config.contexts.insert(name.clone(), context);
     if let Some(other) = replaced.filter(|replaced| !same_platform(&replaced.url, &identity.url)) {
@@ -120,28 +112,15 @@ pub(crate) async fn login(app: &App, args: LoginArgs) -> Result<()> {
 
     if let Some(old) = previous.and_then(|context| context.token_id).filter(|old| *old != created.token.id) {
         // Nobody holds the old token any more. It may be gone already, and it ends by itself: not worth an error.
-        drop(signed_in.call::<(), ()>(Route::TokenRevoke, &[&old], None, None).await);
+        let client = app.client(&identity.url, Some(Secret::new(token)), ca_file.as_deref())?;
+        drop(client.call::<(), ()>(Route::TokenRevoke, &[&old], None, None).await);
     }
     let until = views::short(created.token.expires_at);
     app.printer.note(&format!(
         "Signed in to {} as {} until {until} (context {name}).",
         identity.url, identity.email
     ));
-    if let Some(project) = project {
-        app.printer.note(&format!("The default project is {project}."));
-    }
     Ok(())
-}
-
-/// Who sees one project means that one. Not knowing is no reason not to be signed in.
-async fn only_project(client: &Client) -> Option<String> {
-    let two = PageQuery { limit: Some(2), cursor: None };
-    let found: List<Project> =
-        client.call(Route::ProjectListMine, &[], Some(&two), None::<&()>).await.ok()?;
-    match found.items.as_slice() {
-        [only] => Some(only.slug.clone()),
-        _ => None,
-    }
 }
 
 fn identity(app: &App, args: LoginArgs, known_url: Option<String>) -> Result<Identity> {
