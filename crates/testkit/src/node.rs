@@ -60,7 +60,9 @@ impl TestPlatform {
     pub async fn wait_ready(&self, node: &SimulatedNode) {
         self.until("the node is ready", async || {
             let answer = self.admin.call(Route::NodeGet, &[&node.id], None).await.expect(200);
-            answer.body["ready"] == true
+            // What it said when it joined was without devices; the running agent tells of them.
+            let devices = answer.body["gpus"].as_array().map_or(0, Vec::len);
+            answer.body["ready"] == true && (devices > 0 || node.config.gpus.is_empty())
         })
         .await;
     }
