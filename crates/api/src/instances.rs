@@ -21,9 +21,9 @@ use serde_json::{Map, Value};
 #[schemars(extend("additionalProperties" = false))]
 pub struct LaunchRequest {
     /// The app.
-    #[schemars(with = "Slug")]
-    #[serde(default, alias = "app_slug")]
-    pub slug: String,
+    #[schemars(with = "Option<Slug>")]
+    #[serde(default, alias = "app_slug", skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     /// The newest one the project may launch if absent.
     #[schemars(length(max = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,7 +54,7 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
     let mut keep = |path: &str, parsed: Result<Slug, gpuaas_domain::text::Refused>| {
         parsed.map_err(|no| faults.push(no.at(path))).ok()
     };
-    let slug = keep("/slug", Slug::parse(&request.slug));
+    let slug = keep("/slug", Slug::parse(request.slug.as_deref().unwrap_or_default()));
     let name = request.name.as_deref().map(|name| keep("/name", Slug::parse(name)));
     if request.app_version.as_deref().is_some_and(|version| Version::parse(version).is_err()) {
         faults.push(FieldError::new("/app_version", "unknown_app", "There is no such app or version."));

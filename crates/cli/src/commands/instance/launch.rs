@@ -56,7 +56,7 @@ impl LaunchArgs {
         let allocation = session.allocation(project, &self.allocation).await?;
         let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
         let request = LaunchRequest {
-            slug,
+            slug: Some(slug),
             app_version: self.version,
             name: self.name,
             target_allocation_id: Some(allocation),
