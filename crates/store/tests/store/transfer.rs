@@ -121,14 +121,14 @@ async fn an_older_export_comes_in() {
     let (mut old, mut skipping) = (Vec::new(), false);
     for line in text.lines() {
         let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
-        if let Some(table) = value["table"].as_str() {
+        if let Some(table) = value.get("table").and_then(serde_json::Value::as_str) {
             skipping = LATER.contains(&table);
         }
-        if let Some(end) = value["end"].as_object_mut() {
+        if let Some(end) = value.get_mut("end").and_then(serde_json::Value::as_object_mut) {
             skipping = false;
             end.retain(|table, _| !LATER.contains(&table.as_str()));
         }
-        if let Some(format) = value["format"].as_object_mut() {
+        if let Some(format) = value.get_mut("format").and_then(serde_json::Value::as_object_mut) {
             format["schema"] = serde_json::json!([1]);
         }
         if !skipping {
