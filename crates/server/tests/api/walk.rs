@@ -139,7 +139,10 @@ both_databases! {
         // The aliases learn the project from the object, and answer like the project's own routes.
         let wish = world.ready.wish();
         stranger.call(Route::InstanceCreateAlias, &[], Some(&wish)).await.expect_error(404, "not_found");
-        stranger.call(Route::InstanceStopAlias, &[&world.instance], None).await.expect_error(404, "not_found");
+        let foreign = stranger.call(Route::InstanceStopAlias, &[&world.instance], None).await.expect_error(404, "not_found");
+        let nobody = "01890000-0000-7000-8000-000000000000";
+        let missing = stranger.call(Route::InstanceStopAlias, &[nobody], None).await.expect_error(404, "not_found");
+        assert_eq!(essence(&foreign), essence(&missing));
         // A foreign child under an own parent is missing too.
         for (route, path) in [
             (Route::ServiceAccountGet, format!("/api/v1/projects/{}/service-accounts/{}", other.project, world.account)),

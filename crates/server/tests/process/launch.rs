@@ -222,10 +222,10 @@ async fn cycles_leave_nothing_behind() {
     }
 }
 
-/// C01, C03, Q04: death of the server at every one of its fault points, over the whole life of an instance; on PostgreSQL
-/// too with `--full`.
+/// C01, C03: death of the server at the first pass of each fault point that a launch and its end meet (those of the upkeep
+/// are not among them); on PostgreSQL too with `--full`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn death_of_the_server_at_any_point_only_delays() {
+async fn death_of_the_server_on_the_way_only_delays() {
     let points = [
         "launch.plan",
         "api.commit",
@@ -238,9 +238,10 @@ async fn death_of_the_server_at_any_point_only_delays() {
     die_at(&points, true).await;
 }
 
-/// The same for the agent. Its simulated engine dies with it, so what ran is brought up again.
+/// The same for the agent at ten of its points; `node-agent/tests/executor` has all of them without a process of its own.
+/// The simulated engine dies with the agent, so what ran is brought up again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn death_of_the_agent_at_any_point_only_delays() {
+async fn death_of_the_agent_on_the_way_only_delays() {
     let points = [
         "agent.journal",
         "agent.network",
