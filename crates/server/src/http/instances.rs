@@ -118,17 +118,18 @@ pub(super) async fn stop_by_id(
     call.commit(prepared.map(told(&call))).await
 }
 
-/// Only to find the way; whether the caller may go it is asked there, and a foreign project answers like none.
+/// Only to find the way; whether the caller may go it is asked there. What is not there takes the same way, to a project
+/// that cannot be, so that it answers like what is foreign: same words, same cost, same row in the trail.
 async fn project_of_allocation(ctx: &OpContext, id: AllocationId) -> ApiResult<ProjectId> {
     let anywhere = Permit::system("alias", Scope::Platform).tenant_scope();
     let found = ctx.plane.store.read().await?.find_allocation(anywhere, id).await?;
-    Ok(found.map(|allocation| allocation.project_id).ok_or_else(Error::not_found)?)
+    Ok(found.map_or_else(|| ProjectId::new(id.uuid()), |allocation| allocation.project_id))
 }
 
 async fn project_of_instance(ctx: &OpContext, id: InstanceId) -> ApiResult<ProjectId> {
     let anywhere = Permit::system("alias", Scope::Platform).tenant_scope();
     let found = ctx.plane.store.read().await?.find_instance(anywhere, id).await?;
-    Ok(found.map(|instance| instance.project_id).ok_or_else(Error::not_found)?)
+    Ok(found.map_or_else(|| ProjectId::new(id.uuid()), |instance| instance.project_id))
 }
 
 fn ids(call: &Call) -> ApiResult<(ProjectId, InstanceId)> {
