@@ -8,8 +8,7 @@ use gpuaas_domain::text::Slug;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The aud of a node's assertion.
-pub const NODE_TOKEN_AUDIENCE: &str = "gpuaas-node-token";
+pub use gpuaas_domain::machine_token::NODE_TOKEN_AUDIENCE;
 
 /// A machine asks to become a node.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -28,8 +28,20 @@ named! {
     }
 }
 
+impl Default for OperatingMode {
+    fn default() -> Self {
+        Self::TenantDedicated
+    }
+}
+
+impl Default for ControlPlaneScope {
+    fn default() -> Self {
+        Self::Project
+    }
+}
+
 named! {
-    /// What family runs it (D-06).
+    /// What family runs it; the spelling of `runtime_backend` (D-06).
     RuntimeBackend {
         K8s = "k8s",
         Slurm = "slurm",

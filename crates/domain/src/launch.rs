@@ -13,7 +13,7 @@ use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{CapacityShape, Component, Expose, Image, Manifest, Profile, Registries};
+use crate::manifest::{CapacityShape, Component, Expose, Image, Manifest, Profile};
 use crate::node::{GpuDevice, Node};
 use crate::render::container::{self, Bindings};
 use crate::{Error, FieldError, Kind, Result, Timestamp};
@@ -50,7 +50,6 @@ pub struct View<'a> {
     pub cpu_millis_in_use: i64,
     pub memory_mib_in_use: i64,
     pub ports_in_use: &'a [i64],
-    pub registries: &'a Registries,
     /// Where each registry is reached: host, address.
     pub upstreams: &'a [(String, String)],
     pub boundary: BoundaryMode,
@@ -235,7 +234,7 @@ fn check_target(view: &View<'_>) -> Result<()> {
 fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p Component> {
     let unavailable = |what: String| Error::new(Kind::Unprocessable, "engine_not_available", what);
     match profile.components.as_slice() {
-        [only] if manifest.backend() == crate::manifest::RuntimeBackend::LaunchableOci => Ok(only),
+        [only] if manifest.backend() == RuntimeBackend::LaunchableOci => Ok(only),
         [_] => Err(unavailable("No engine of this platform runs this kind of profile yet.".into())),
         more => Err(unavailable(format!(
             "This profile has {} components; this platform runs one-container profiles so far.",

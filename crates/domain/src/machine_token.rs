@@ -23,6 +23,9 @@ pub const CLOCK_SKEW_SECONDS: i64 = 60;
 /// Larger than any token we make; checked before any work is done.
 pub const MAX_TOKEN_BYTES: usize = 4096;
 
+/// What a node's assertion is made for.
+pub const NODE_TOKEN_AUDIENCE: &str = "gpuaas-node-token";
+
 const ASSERTION_TYPE: &str = "gpuaas-assertion+jwt";
 const ACCESS_TYPE: &str = "gpuaas-access+jwt";
 const NODE_ASSERTION_TYPE: &str = "gpuaas-node-assertion+jwt";

@@ -10,7 +10,7 @@ use gpuaas_custody::SecretClass;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Actor, Permission, Permit, Scope};
 use gpuaas_domain::ids::{GpuId, JoinTokenId, KeyId, NodeId, parse_uuid};
-use gpuaas_domain::machine_token::{self, CLOCK_SKEW_SECONDS, NodeClaims};
+use gpuaas_domain::machine_token::{self, CLOCK_SKEW_SECONDS, NODE_TOKEN_AUDIENCE, NodeClaims};
 use gpuaas_domain::node::{JoinToken, Node, NodeStanding};
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
@@ -214,7 +214,7 @@ pub async fn exchange(ctx: &OpContext, assertion: &str) -> Result<Prepared<Issue
     let (standing, key) = found.ok_or_else(|| refuse("unknown node".into()))?;
     let key: [u8; 32] = key.try_into().map_err(|_| Error::internal("a node's key is not 32 bytes"))?;
     let now = plane.now();
-    let claims = machine_token::check_assertion(&unverified, node, &key, gpuaas_api_audience(), now)
+    let claims = machine_token::check_assertion(&unverified, node, &key, NODE_TOKEN_AUDIENCE, now)
         .map_err(|no| refuse(format!("{no:?}")))?;
     if standing != NodeStanding::Active {
         return Err(node_revoked());
@@ -241,11 +241,6 @@ pub async fn exchange(ctx: &OpContext, assertion: &str) -> Result<Prepared<Issue
     let change = Change::new(ctx.route.action, ObjectRef::new("node", node))
         .after(json!({"expires_at": expires_at, "jti": access.jti}));
     Ok(Prepared::new(tx, change, IssuedToken { token, expires_in_seconds: TOKEN_SECONDS, expires_at }))
-}
-
-/// What a node's assertion must be made for. The same text stands in the public contract.
-fn gpuaas_api_audience() -> &'static str {
-    "gpuaas-node-token"
 }
 
 fn node_revoked() -> Error {

@@ -15,6 +15,8 @@ use crate::{OpContext, Prepared};
 pub struct Priced {
     pub sku: Sku,
     pub prices: Vec<Price>,
+    /// The moment this was true.
+    pub at: Timestamp,
 }
 
 /// What a price is made of.
@@ -32,7 +34,7 @@ pub async fn list(ctx: &OpContext, page: &PageRequest) -> Result<Page<Priced>> {
     let found = session.list_skus(page).await?;
     let mut items = Vec::with_capacity(found.items.len());
     for sku in found.items {
-        items.push(Priced { prices: session.list_prices(sku.id).await?, sku });
+        items.push(Priced { prices: session.list_prices(sku.id).await?, sku, at: ctx.now() });
     }
     Ok(Page { items, next: found.next })
 }
@@ -41,7 +43,7 @@ pub async fn get(ctx: &OpContext, slug: &str) -> Result<Priced> {
     ctx.known()?;
     let mut session = ctx.plane.store.read().await?;
     let sku = session.find_sku_by_slug(slug).await?.ok_or_else(Error::not_found)?;
-    Ok(Priced { prices: session.list_prices(sku.id).await?, sku })
+    Ok(Priced { prices: session.list_prices(sku.id).await?, sku, at: ctx.now() })
 }
 
 pub async fn create(ctx: &OpContext, sku: Sku, price: Option<NewPrice>) -> Result<Prepared<Priced>> {
@@ -59,7 +61,7 @@ pub async fn create(ctx: &OpContext, sku: Sku, price: Option<NewPrice>) -> Resul
     let change = Change::new(ctx.route.action, ObjectRef::new("sku", sku.id))
         .after(sku.audit_view())
         .event(EventType::SkuChanged, json!({"sku": sku.slug, "sku_id": sku.id}));
-    Ok(Prepared::new(tx, change, Priced { sku, prices }))
+    Ok(Prepared::new(tx, change, Priced { sku, prices, at }))
 }
 
 fn make_price(ctx: &OpContext, sku: &Sku, price: NewPrice, now: Timestamp) -> Result<Price> {
@@ -122,7 +124,8 @@ pub async fn update(
         .before(before.audit_view())
         .after(sku.audit_view())
         .event(EventType::SkuChanged, json!({"sku": sku.slug, "sku_id": sku.id}));
-    Ok(Prepared::new(tx, change, Priced { sku, prices }))
+    let at = tx.at();
+    Ok(Prepared::new(tx, change, Priced { sku, prices, at }))
 }
 
 pub async fn add_price(ctx: &OpContext, slug: &str, price: NewPrice) -> Result<Prepared<Priced>> {
@@ -136,5 +139,6 @@ pub async fn add_price(ctx: &OpContext, slug: &str, price: NewPrice) -> Result<P
         .after(json!({"price_id": price.id, "amount_micros": price.amount_micros, "currency": price.currency,
                       "per_units": price.per_units, "unit": price.unit, "valid_from": price.valid_from}))
         .event(EventType::SkuChanged, json!({"sku": sku.slug, "sku_id": sku.id, "price_id": price.id}));
-    Ok(Prepared::new(tx, change, Priced { sku, prices }))
+    let at = tx.at();
+    Ok(Prepared::new(tx, change, Priced { sku, prices, at }))
 }

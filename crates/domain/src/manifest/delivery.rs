@@ -168,19 +168,4 @@ pub struct Operation {
     pub scope: ControlPlaneScope,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OperatingMode {
-    #[default]
-    TenantDedicated,
-    PlatformManaged,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ControlPlaneScope {
-    #[default]
-    Project,
-    Tenant,
-    Platform,
-}
+pub use crate::instance::{ControlPlaneScope, OperatingMode};

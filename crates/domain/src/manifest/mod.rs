@@ -60,6 +60,7 @@ pub use runtime::{
 pub use schema::{SCHEMA_FILE, json_schema};
 pub use version::Version;
 
+use crate::event::canonical;
 use crate::{Error, FieldError};
 
 /// More than a person would mend in one go.
@@ -140,21 +141,4 @@ fn tidy(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     faults.dedup();
     faults.truncate(MAX_FAULTS);
     faults
-}
-
-/// Sorted by hand: whether `serde_json` keeps the order of keys is a feature that any crate of a build may switch on.
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort();
-            let entries: Vec<String> = keys
-                .iter()
-                .map(|key| format!("{}:{}", Value::from(key.as_str()), canonical(&map[*key])))
-                .collect();
-            format!("{{{}}}", entries.join(","))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
-    }
 }

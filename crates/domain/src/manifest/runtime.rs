@@ -8,17 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::amount::{Mib, Range, Vcpu};
 use super::formats;
 
-/// What family runs it; the manifest's spelling of `runtime_backend`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RuntimeBackend {
-    K8s,
-    Slurm,
-    Ray,
-    BareMetal,
-    LaunchableOci,
-    DockerCompose,
-}
+pub use crate::instance::RuntimeBackend;
 
 /// The fields of a container stand in two blocks. `serde` cannot both flatten a struct and refuse unknown fields, so
 /// they are written once here and put into each.

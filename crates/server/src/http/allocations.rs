@@ -10,30 +10,27 @@ use gpuaas_control_plane::operations::{allocations, skus};
 use gpuaas_domain::allocation::prices_at;
 use gpuaas_domain::ids::SkuId;
 use gpuaas_domain::text::{DisplayName, Slug};
-use gpuaas_domain::{Error, FieldError, Timestamp};
+use gpuaas_domain::{Error, FieldError};
 
 use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found};
 use super::tenants::reason;
 
-fn sku_view(priced: skus::Priced, now: Timestamp) -> SkuView {
-    // What begins with this very change holds from now on.
-    let now = now.plus_seconds(1);
-    let current_price_ids = prices_at(&priced.prices, now).into_iter().map(|price| price.id).collect();
+fn sku_view(priced: skus::Priced) -> SkuView {
+    let current_price_ids = prices_at(&priced.prices, priced.at).into_iter().map(|price| price.id).collect();
     SkuView { sku: priced.sku, prices: priced.prices, current_price_ids }
 }
 
 pub(super) async fn list_skus(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<SkuView>>> {
     let list = call.list_name("");
-    let now = call.now();
     let page = skus::list(&call, &page_request(&query, &list)?).await?;
-    Ok(Found(reply::list(page.map(|priced| sku_view(priced, now)), &list)))
+    Ok(Found(reply::list(page.map(sku_view), &list)))
 }
 
 pub(super) async fn get_sku(call: Call) -> ApiResult<Found<SkuView>> {
     let slug = call.slug("sku")?;
-    Ok(Found(sku_view(skus::get(&call, slug.as_str()).await?, call.now())))
+    Ok(Found(sku_view(skus::get(&call, slug.as_str()).await?)))
 }
 
 fn new_price(price: NewPrice) -> skus::NewPrice {
@@ -79,7 +76,7 @@ pub(super) async fn create_sku(call: Call, Body(new): Body<NewSku>) -> ApiResult
         updated_at: now,
     };
     let prepared = skus::create(&call, sku, new.price.map(new_price)).await?;
-    call.commit(prepared.map(|priced| sku_view(priced, now))).await
+    call.commit(prepared.map(sku_view)).await
 }
 
 pub(super) async fn update_sku(call: Call, Body(change): Body<SkuChange>) -> ApiResult<Found<SkuView>> {
@@ -87,16 +84,14 @@ pub(super) async fn update_sku(call: Call, Body(change): Body<SkuChange>) -> Api
     let name = parsing.optional("/display_name", change.display_name.as_deref(), DisplayName::parse);
     parsing.finish()?;
     let slug = call.slug("sku")?;
-    let now = call.now();
     let prepared = skus::update(&call, slug.as_str(), name, change.grant_policy, change.retired).await?;
-    call.commit(prepared.map(|priced| sku_view(priced, now))).await
+    call.commit(prepared.map(sku_view)).await
 }
 
 pub(super) async fn add_price(call: Call, Body(price): Body<NewPrice>) -> ApiResult<Created<SkuView>> {
     let slug = call.slug("sku")?;
-    let now = call.now();
     let prepared = skus::add_price(&call, slug.as_str(), new_price(price)).await?;
-    call.commit(prepared.map(|priced| sku_view(priced, now))).await
+    call.commit(prepared.map(sku_view)).await
 }
 
 fn page_of(query: &AllocationQuery) -> PageQuery {
