@@ -138,6 +138,9 @@ write_agent_settings() {
   (
     umask 077
     printf '# Settings of the node agent of this machine; ./run keeps what you write here.\nruntime = "%s"\n' "$runtime"
+    if [[ $runtime == docker ]] && ((EUID != 0)); then
+      printf '\n# Only root may set the packet filter: what runs here may reach this machine.\n[network]\npacket_filter = "off"\n'
+    fi
     if ! have nvidia-smi && ! have rocm-smi && ! have amd-smi; then
       printf '\n# This machine has no GPU; two are made up.\n[[gpus]]\nvendor = "nvidia"\nmodel = "Simulated GPU"\nmemory_mib = 16384\ncount = 2\n'
     fi

@@ -35,6 +35,9 @@ pub struct NodeInventory {
     pub disk_free_mib: u64,
     pub runtime: Runtime,
     pub gpus: Vec<Gpu>,
+    /// What keeps the node from taking work although its engine answers, in sentences for the operator.
+    #[serde(default)]
+    pub problems: Vec<String>,
     /// What went wrong while looking, in sentences for the operator.
     #[serde(default)]
     pub warnings: Vec<String>,

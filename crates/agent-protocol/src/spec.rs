@@ -278,6 +278,12 @@ impl ComponentSpec {
         for (which, probe) in [("readiness", &self.readiness), ("liveness", &self.liveness)] {
             if let Some(probe) = probe {
                 probe.check_at(&format!("{at}/{which}"))?;
+                if probe.check == Check::Heartbeat && self.egress == Egress::None {
+                    return fault(
+                        format!("{at}/{which}/check"),
+                        "Without any egress no heartbeat gets out; use egress `platform` or another check.",
+                    );
+                }
             }
         }
         Ok(())

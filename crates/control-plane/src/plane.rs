@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use gpuaas_agent_protocol::FailureReason;
 use gpuaas_custody::{Entropy, Place, Sealed, SecretClass, SecretStore};
 use gpuaas_domain::allocation::BoundaryMode;
 use gpuaas_domain::ids::{AuditId, EventId, InstanceId, KeyId, uuid_v7};
@@ -150,6 +151,8 @@ pub struct ControlPlane {
     pub(crate) token_keys: RwLock<TokenKeys>,
     pub(crate) task_keys: RwLock<TaskKeys>,
     pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
+    /// What each instance waits for, as its node last complained.
+    pub(crate) complaints: Mutex<HashMap<InstanceId, (FailureReason, String)>>,
     last_id: Mutex<(i64, u16)>,
     links: OnceLock<Arc<dyn NodeLink>>,
     agent_door: OnceLock<AgentDoor>,
@@ -178,6 +181,7 @@ impl ControlPlane {
             token_keys: RwLock::default(),
             task_keys: RwLock::default(),
             progress: Mutex::default(),
+            complaints: Mutex::default(),
             last_id: Mutex::default(),
             links: OnceLock::new(),
             agent_door: OnceLock::new(),

@@ -92,6 +92,9 @@ impl Node {
         if let Runtime::Unavailable { reason } = &self.inventory.runtime {
             note("engine_unavailable", format!("The container engine does not answer: {reason}"));
         }
+        for problem in &self.inventory.problems {
+            note("node_unfit", problem.clone());
+        }
         if self.inventory.protocol != gpuaas_agent_protocol::PROTOCOL {
             note("agent_protocol", "The agent speaks another version of the protocol; upgrade it.".into());
         }

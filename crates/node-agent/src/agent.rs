@@ -285,6 +285,7 @@ impl InventoryTeller {
             let engine = runtime.borrow_and_update().clone();
             let mut found = inventory::look(&self.look, engine).await;
             found.warnings.extend(self.workloads.warnings());
+            found.problems.extend(self.workloads.problems());
             pause = self.tell(found).await;
         }
     }

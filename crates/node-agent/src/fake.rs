@@ -158,6 +158,10 @@ impl Workloads for Fake {
     fn warnings(&self) -> Vec<String> {
         vec!["a warning of the executor".into()]
     }
+
+    fn problems(&self) -> Vec<String> {
+        vec!["a problem of the executor".into()]
+    }
 }
 
 struct Feed(broadcast::Receiver<InstanceReport>);

@@ -130,6 +130,7 @@ impl FakePlatform {
             disk_free_mib: 1,
             runtime: gpuaas_agent_protocol::inventory::Runtime::Simulated,
             gpus: Vec::new(),
+            problems: Vec::new(),
             warnings: Vec::new(),
         };
         let request =

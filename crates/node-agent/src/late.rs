@@ -119,6 +119,10 @@ impl Workloads for Late {
     fn warnings(&self) -> Vec<String> {
         self.there().map(|workloads| workloads.warnings()).unwrap_or_default()
     }
+
+    fn problems(&self) -> Vec<String> {
+        self.there().map(|workloads| workloads.problems()).unwrap_or_default()
+    }
 }
 
 struct LateFeed {

@@ -139,4 +139,7 @@ pub trait Workloads: Send + Sync {
 
     /// What the operator has to know, in sentences; they go into the inventory.
     fn warnings(&self) -> Vec<String>;
+
+    /// What keeps it from taking work, in sentences.
+    fn problems(&self) -> Vec<String>;
 }

@@ -128,6 +128,7 @@ impl Starting {
                     socket: self.config.docker.socket.display().to_string(),
                     render_nodes: inventory::render_nodes(&found.gpus),
                     instance_api_port: self.config.network.instance_api_port,
+                    packet_filter: self.config.network.packet_filter(),
                 };
                 let docker = Arc::new(DockerRuntime::new(options));
                 // A reload of the host's own firewall takes our rules with it.
@@ -263,5 +264,9 @@ impl Workloads for Executor {
 
     fn warnings(&self) -> Vec<String> {
         Executor::warnings(self)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        Executor::problems(self)
     }
 }

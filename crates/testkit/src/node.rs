@@ -127,6 +127,7 @@ fn inventory(_: &[u8]) -> NodeInventory {
         disk_free_mib: 1,
         runtime: Runtime::Simulated,
         gpus: Vec::<Gpu>::new(),
+        problems: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -102,6 +102,7 @@ impl Facts for Node {
             ("gpus", gpus_of(self)),
             ("joined", short(self.created_at)),
         ]);
+        facts.extend(seen.problems.iter().map(|problem| ("problem", problem.clone())));
         facts.extend(seen.warnings.iter().map(|warning| ("warning", warning.clone())));
         facts
     }

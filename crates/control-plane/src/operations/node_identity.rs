@@ -185,11 +185,14 @@ pub(crate) fn check_inventory(inventory: &NodeInventory) -> Result<()> {
             ));
         }
     }
-    if inventory.gpus.len() > 1024 || inventory.hostname.len() > 255 || inventory.warnings.len() > 100 {
+    if inventory.gpus.len() > 1024
+        || inventory.hostname.len() > 255
+        || inventory.warnings.len().max(inventory.problems.len()) > 100
+    {
         return Err(Error::field(
             "/inventory",
             "too_much",
-            "At most 1024 GPUs, 100 warnings, 255 characters of host name.",
+            "At most 1024 GPUs, 100 warnings or problems, 255 characters of host name.",
         ));
     }
     Ok(())

@@ -72,12 +72,13 @@ async fn try_record(plane: &ControlPlane, node: NodeId, seen: &InstanceReport) -
     }
     let event =
         Event::Observed { generation, phase: seen.phase, health: seen.health, failure: failure(seen) };
+    let waits = note_complaint(plane, &mut tx, &before, seen).await?;
     let carrying =
         Carrying { receipt: seen.receipt.as_ref().filter(|_| receipt.is_some()), ..Carrying::default() };
     let noted = note_progress(plane, &mut tx, &before, seen).await?;
     match move_instance(plane, &mut tx, "instances.observe", &before, event, carrying).await? {
         Some((_, change)) => tx.commit(change, None).await,
-        None if changed || noted => tx.commit_observation().await,
+        None if changed || noted || waits => tx.commit_observation().await,
         None => Ok(()),
     }
 }
@@ -180,6 +181,35 @@ async fn note_progress(
             .await?;
     }
     Ok(due)
+}
+
+/// What holds an instance up for the moment is told once: a node tries again every few seconds.
+async fn note_complaint(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    before: &Instance,
+    seen: &InstanceReport,
+) -> Result<bool> {
+    // The end of a story has its own line.
+    let over = matches!(seen.phase, Phase::Running | Phase::Stopped | Phase::Failed | Phase::Removed);
+    let complaint = failure(seen).filter(|_| !over);
+    let news = {
+        let mut known = plane.complaints.lock().expect("no holder panics");
+        match &complaint {
+            None => {
+                known.remove(&before.id);
+                false
+            }
+            Some(Failure { reason, detail }) => {
+                known.insert(before.id, (*reason, detail.clone())).as_ref()
+                    != Some(&(*reason, detail.clone()))
+            }
+        }
+    };
+    if let Some(Failure { reason, detail }) = complaint.filter(|_| news) {
+        note(plane, tx, before.id, "waiting", json!({"reason": reason.name(), "detail": detail})).await?;
+    }
+    Ok(news)
 }
 
 /// What a node should have and does not is sent again: it lost its journal, or never heard.

@@ -92,6 +92,7 @@ async fn what_is_and_what_changes_reaches_the_platform() {
     until("the inventory", || !world.inventories.lock().unwrap().is_empty()).await;
     until("trust", || bench.workloads.trusted.load(Ordering::SeqCst)).await;
     assert_eq!(world.inventories.lock().unwrap()[0].warnings, ["a warning of the executor"]);
+    assert_eq!(world.inventories.lock().unwrap()[0].problems, ["a problem of the executor"]);
 
     // Several changes in a moment are one call; what cannot be said is said later, as it is then.
     tokio::time::sleep(Duration::from_millis(300)).await;

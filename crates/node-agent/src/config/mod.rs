@@ -60,6 +60,16 @@ pub struct Network {
     /// The port of the instance API on each network's gateway address.
     #[schemars(range(min = 1024, max = 65535))]
     pub instance_api_port: u16,
+    /// `required`: no workload starts until the node's packet filter keeps it from the node and from others. `off`: they
+    /// start without; only for a node whose workloads may reach everything it can.
+    pub packet_filter: PacketFilter,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PacketFilter {
+    Required,
+    Off,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -150,9 +160,20 @@ impl Default for Docker {
     }
 }
 
+impl Network {
+    /// The program that sets the packet filter, unless it is off.
+    pub fn packet_filter(&self) -> Option<String> {
+        (self.packet_filter == PacketFilter::Required).then(|| crate::runtime::guard::PROGRAM.to_owned())
+    }
+}
+
 impl Default for Network {
     fn default() -> Self {
-        Self { range: "10.213.0.0/16".into(), instance_api_port: crate::instance_api::PORT }
+        Self {
+            range: "10.213.0.0/16".into(),
+            instance_api_port: crate::instance_api::PORT,
+            packet_filter: PacketFilter::Required,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use futures_util::future::try_join_all;
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::report::Phase;
-use gpuaas_agent_protocol::spec::{ComponentSpec, NOBODY, RunAs, WorkloadSpec};
+use gpuaas_agent_protocol::spec::{ComponentSpec, Egress, NOBODY, RunAs, WorkloadSpec};
 use gpuaas_faults::step;
 
 use super::actor::{Actor, Halt, all};
@@ -36,7 +36,7 @@ impl Actor {
         }
         let subnet = self.ensure_network(spec, &found).await?;
         if missing.is_empty() {
-            self.open_door(subnet).await?;
+            self.open_door_for(spec, subnet).await?;
         } else {
             self.make_containers(spec, &missing, subnet).await?;
         }
@@ -59,11 +59,11 @@ impl Actor {
                 step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
             folders.insert(&component.name, binds);
         }
-        let base_url = self.open_door(subnet).await?;
+        let base_url = self.open_door_for(spec, subnet).await?;
         let plans = missing.iter().zip(users).map(|(component, user)| {
             let binds = folders.remove(component.name.as_str()).unwrap_or_default();
             let resolver = is_internal(spec).then(|| IpAddr::V4(subnet.gateway()));
-            ContainerPlan { binds, resolver, ..self.plan(component, user, &base_url) }
+            ContainerPlan { binds, resolver, ..self.plan(component, user, base_url.as_deref()) }
         });
         let plans: Vec<ContainerPlan> = plans.collect();
         all(plans.iter().map(|plan| self.create(plan))).await
@@ -77,11 +77,12 @@ impl Actor {
         })
     }
 
-    fn plan(&self, component: &ComponentSpec, user: User, base_url: &str) -> ContainerPlan {
+    fn plan(&self, component: &ComponentSpec, user: User, base_url: Option<&str>) -> ContainerPlan {
         let mut env: Vec<(String, String)> =
             component.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect();
+        let base_url = base_url.filter(|_| component.egress != Egress::None);
+        env.extend(base_url.map(|url| ("GPUAAS_BASE_URL".to_owned(), url.to_owned())));
         env.extend([
-            ("GPUAAS_BASE_URL".to_owned(), base_url.to_owned()),
             ("GPUAAS_INSTANCE_ID".to_owned(), self.instance.to_string()),
             ("GPUAAS_COMPONENT".to_owned(), component.name.clone()),
         ]);

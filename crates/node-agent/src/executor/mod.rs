@@ -33,8 +33,8 @@ pub use board::Changes;
 
 use crate::clock::{Clock, ServerTime};
 use crate::journal::{Journal, Record, Wish};
-use crate::runtime::ContainerRuntime;
 use crate::runtime::subnet::Subnet;
+use crate::runtime::{ContainerRuntime, Guarding, guard};
 use crate::seams::{ImageSource, InstanceDoor};
 use crate::tasks::Tasks;
 use accept::Gate;
@@ -180,10 +180,18 @@ impl Executor {
         self.shared.run_id
     }
 
-    /// What the operator has to know, in sentences: damaged journal files, a missing packet filter.
+    /// What the operator has to know, in sentences: damaged journal files, a packet filter that is switched off.
     pub fn warnings(&self) -> Vec<String> {
-        let guard = self.shared.options.runtime.guard_problem();
-        self.shared.warnings.iter().cloned().chain(guard).collect()
+        let off = (self.shared.options.runtime.guard() == Guarding::Off).then(|| guard::OFF.to_owned());
+        self.shared.warnings.iter().cloned().chain(off).collect()
+    }
+
+    /// What keeps the node from starting anything, in sentences.
+    pub fn problems(&self) -> Vec<String> {
+        match self.shared.options.runtime.guard() {
+            Guarding::Missing(why) => vec![why],
+            Guarding::InPlace | Guarding::Off => Vec::new(),
+        }
     }
 
     /// The control plane has this report. Only then is a removed instance left out of full ones.

@@ -67,6 +67,18 @@ impl Actor {
         Ok(subnet)
     }
 
+    /// The door, unless no component may reach even the platform.
+    pub(super) async fn open_door_for(
+        &self,
+        spec: &WorkloadSpec,
+        subnet: Subnet,
+    ) -> Result<Option<String>, Halt> {
+        if spec.components.iter().all(|component| component.egress == Egress::None) {
+            return Ok(None);
+        }
+        self.open_door(subnet).await.map(Some)
+    }
+
     /// The instance API on the network's gateway address; gives its base address.
     pub(super) async fn open_door(&self, subnet: Subnet) -> Result<String, Halt> {
         let gateway = IpAddr::V4(subnet.gateway());

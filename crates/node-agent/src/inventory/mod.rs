@@ -88,6 +88,7 @@ pub async fn look(settings: &Look, runtime: Runtime) -> NodeInventory {
         disk_free_mib: host.disk_free_mib,
         runtime,
         gpus: found.gpus,
+        problems: Vec::new(),
         warnings: found.warnings,
     }
 }

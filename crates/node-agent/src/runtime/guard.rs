@@ -8,6 +8,11 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
+/// As it stands on the path.
+pub const PROGRAM: &str = "iptables";
+/// What an operator reads who has switched it off.
+pub const OFF: &str = "The packet filter is off: workloads may reach this node and whatever it reaches.";
+
 const INPUT: &str = "GPUAAS-INPUT";
 const FORWARD: &str = "GPUAAS-FORWARD";
 /// Every bridge of ours; `+` is the packet filter's own wild card.
@@ -21,12 +26,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    pub fn new(instance_api_port: u16) -> Self {
-        Self { instance_api_port, program: "iptables".to_owned() }
-    }
-
-    /// With another program than the one on the path.
-    pub fn with_program(instance_api_port: u16, program: &str) -> Self {
+    pub fn new(instance_api_port: u16, program: &str) -> Self {
         Self { instance_api_port, program: program.to_owned() }
     }
 
@@ -115,12 +115,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_packet_filter_is_said_not_swallowed() {
-        let problem = Guard::with_program(7075, "/nowhere/iptables").ensure().await.unwrap_err();
+        let problem = Guard::new(7075, "/nowhere/iptables").ensure().await.unwrap_err();
         assert!(
             problem.contains("workloads may reach the node") && problem.contains("/nowhere/iptables"),
             "{problem}"
         );
-        let problem = Guard::with_program(7075, "/bin/false").ensure().await.unwrap_err();
+        let problem = Guard::new(7075, "/bin/false").ensure().await.unwrap_err();
         assert!(problem.contains("/bin/false -N GPUAAS-INPUT"), "{problem}");
     }
 }

@@ -200,8 +200,18 @@ pub trait ContainerRuntime: Send + Sync {
         None
     }
 
-    /// Why the node's packet filter does not guard the workloads, if so.
-    fn guard_problem(&self) -> Option<String>;
+    /// Whether the node's packet filter keeps workloads from what is not theirs.
+    fn guard(&self) -> Guarding;
+}
+
+/// How workloads are kept from the node and from one another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guarding {
+    InPlace,
+    /// By the operator's own choice.
+    Off,
+    /// Nothing is started until it is there: why it is not.
+    Missing(String),
 }
 
 /// The name of an instance's network.

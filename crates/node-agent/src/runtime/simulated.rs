@@ -17,8 +17,8 @@ pub use super::simulated_plan::{Behaviour, Counts};
 use super::simulated_plan::{Simulated, World};
 use super::subnet::Subnet;
 use super::{
-    ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, NetworkView,
-    Reply, State, User, network_name,
+    ContainerPlan, ContainerRuntime, ContainerView, Found, Guarding, LogStream, NetworkMade, NetworkPlan,
+    NetworkView, Reply, State, User, network_name,
 };
 use crate::seams::{Failure, PullTicket};
 
@@ -397,7 +397,7 @@ impl ContainerRuntime for SimulatedRuntime {
         (!served).then(|| !world.behaviour(Some(component)).never_ready)
     }
 
-    fn guard_problem(&self) -> Option<String> {
-        None
+    fn guard(&self) -> Guarding {
+        Guarding::InPlace
     }
 }

@@ -16,9 +16,10 @@ use gpuaas_agent_protocol::task::Order;
 use gpuaas_agent_protocol::{FailureReason, receipt};
 use gpuaas_faults::Faults;
 use gpuaas_node_agent::executor::Executor;
-use gpuaas_node_agent::runtime::ContainerRuntime;
 use gpuaas_node_agent::runtime::docker::{DockerOptions, DockerRuntime};
+use gpuaas_node_agent::runtime::labels::Labels;
 use gpuaas_node_agent::runtime::suite::{Subject, runtime_suite};
+use gpuaas_node_agent::runtime::{ContainerRuntime, Guarding, NetworkPlan};
 use ring::signature::KeyPair as _;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -159,7 +160,7 @@ async fn an_engine_that_is_not_there_is_named_so() {
     let engine = DockerRuntime::new(options);
     let away = engine.list(random_id(), None).await.unwrap_err();
     assert_eq!(away.reason, FailureReason::EngineUnavailable);
-    assert!(engine.guard_problem().is_some(), "an unset packet filter is no secret");
+    assert!(matches!(engine.guard(), Guarding::Missing(_)), "an unset packet filter is no secret");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -375,7 +376,7 @@ async fn probes_by_http_tcp_and_exec_and_a_way_to_declared_ports() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_inside_only_the_instance_api_of_the_node_is_reached() {
     let real = Real::with_door("", Door { listen: true, ..Door::default() }).await;
-    assert_eq!(real.engine.guard_problem(), None, "the packet filter is in place");
+    assert_eq!(real.engine.guard(), Guarding::InPlace);
     let executor = real.node.start(Faults::none()).await;
     // Something of the node that is none of a workload's business. It hangs up at once, so that a breach shows as one.
     let open = tokio::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
@@ -397,6 +398,46 @@ async fn from_inside_only_the_instance_api_of_the_node_is_reached() {
         assert!(!text.contains("reached") && text.matches("kept-from").count() == 5, "{egress:?}: {text}");
         real.node.reach(&executor, instance, 2, remove(), Phase::Removed).await;
     }
+    // Without any way out there is not even the door.
+    let instance = random_id();
+    let script = "echo base=${GPUAAS_BASE_URL:-none}; while read A N; do :; done < /etc/hosts; \
+                  for N in 1 17 33 49 65 81; do nc -w 1 ${A%.*}.$N 7075 </dev/null && echo reached; done; \
+                  echo scan-is-over";
+    let main = ComponentSpec { egress: Egress::None, ..shell(script) };
+    real.node.reach(&executor, instance, 1, launch(vec![main]), Phase::Running).await;
+    wait_line(&executor, instance, "scan-is-over").await;
+    let text = all_logs(&executor, instance).await;
+    assert!(text.contains("base=none") && !text.contains("reached"), "{text}");
+    real.node.reach(&executor, instance, 2, remove(), Phase::Removed).await;
+}
+
+/// What cannot be kept in is not started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_packet_filter_nothing_starts() {
+    let real = Real::new("").await;
+    let mut options = DockerOptions::new(real.node.id);
+    options.packet_filter = Some("/bin/false".to_owned());
+    let engine = Arc::new(DockerRuntime::new(options.clone()));
+    let plan = NetworkPlan {
+        labels: Labels {
+            node: real.node.id,
+            instance: random_id(),
+            component: None,
+            generation: 1,
+            era: 1,
+            order: "sha256:00".to_owned(),
+        },
+        subnet: "10.214.78.0/28".parse().unwrap(),
+        internal: true,
+    };
+    let refused = engine.ensure_network(&plan).await.unwrap_err();
+    assert_eq!(refused.reason, FailureReason::EngineUnavailable);
+    assert!(refused.detail.contains("packet filter"), "{}", refused.detail);
+    assert!(real.engine.list(real.node.id, None).await.unwrap().networks.is_empty());
+    options.packet_filter = None;
+    let open = DockerRuntime::new(options);
+    open.ensure_network(&plan).await.unwrap();
+    assert_eq!(open.guard(), Guarding::Off);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

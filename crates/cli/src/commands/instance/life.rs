@@ -116,9 +116,17 @@ fn line(detail: &InstanceDetail) -> String {
     let instance = &detail.instance;
     let operation =
         instance.current_operation.map_or_else(String::new, |operation| format!(" ({})", operation.name()));
-    let waits = matches!(instance.status, Status::Created | Status::Starting);
-    let pull = detail.recent_events.last().filter(|_| waits).and_then(pulling).unwrap_or_default();
-    format!("{}: {}{operation}{pull}", instance.name, status(instance))
+    let waits = matches!(instance.status, Status::Created | Status::Starting | Status::Stopping);
+    let last = detail.recent_events.last().filter(|_| waits);
+    let news = last.and_then(|entry| pulling(entry).or_else(|| waiting(entry))).unwrap_or_default();
+    format!("{}: {}{operation}{news}", instance.name, status(instance))
+}
+
+/// What holds it up, if that is what the node said last.
+fn waiting(entry: &TimelineEntry) -> Option<String> {
+    let said = |name: &str| entry.payload[name].as_str();
+    (entry.event_type == "waiting").then_some(())?;
+    Some(format!(", waits ({}): {}", said("reason")?, said("detail")?))
 }
 
 /// How far a pull is, if that is what happened last.
@@ -244,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pull_is_told_with_bytes_and_percent() {
+    fn what_a_launch_waits_for_is_told() {
         let mut value = samples::instance_detail();
         value["status"] = json!("starting");
         value["current_operation"] = json!("deploy");
@@ -258,6 +266,15 @@ mod tests {
             json!([samples::timeline("pulling", &json!({"done_bytes": 10, "total_bytes": null}))]);
         let detail: InstanceDetail = serde_json::from_value(value.clone()).unwrap();
         assert_eq!(line(&detail), "jupyter: starting (deploy), pulled 10 B");
+        value["recent_events"] = json!([samples::timeline(
+            "waiting",
+            &json!({"reason": "engine_unavailable", "detail": "Docker does not answer."})
+        )]);
+        let detail: InstanceDetail = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(
+            line(&detail),
+            "jupyter: starting (deploy), waits (engine_unavailable): Docker does not answer."
+        );
         value["status"] = json!("running");
         value["current_operation"] = json!(null);
         let detail: InstanceDetail = serde_json::from_value(value).unwrap();

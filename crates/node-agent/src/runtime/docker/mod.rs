@@ -23,11 +23,12 @@ use gpuaas_agent_protocol::link::{ComponentStats, LogQuery};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::labels;
 use super::subnet::Subnet;
 use super::{
-    ContainerPlan, ContainerRuntime, ContainerView, Found, LogStream, NetworkMade, NetworkPlan, Reply, User,
+    ContainerPlan, ContainerRuntime, ContainerView, Found, Guarding, LogStream, NetworkMade, NetworkPlan,
+    Reply, User,
 };
 use crate::seams::{Failure, PullTicket};
 
@@ -44,6 +45,8 @@ pub struct DockerOptions {
     pub render_nodes: BTreeMap<String, String>,
     /// The port of the instance API, the only one of the node that workloads reach.
     pub instance_api_port: u16,
+    /// What sets the packet filter, without which nothing starts; none: it is not wanted.
+    pub packet_filter: Option<String>,
 }
 
 impl DockerOptions {
@@ -53,6 +56,7 @@ impl DockerOptions {
             socket: "/var/run/docker.sock".to_owned(),
             render_nodes: BTreeMap::new(),
             instance_api_port: 7075,
+            packet_filter: Some(guard::PROGRAM.to_owned()),
         }
     }
 }
@@ -61,18 +65,21 @@ impl DockerOptions {
 pub struct DockerRuntime {
     docker: OnceCell<Docker>,
     options: DockerOptions,
-    guard_problem: Mutex<Option<String>>,
+    guard: Mutex<Guarding>,
     looking: tokio::sync::Mutex<()>,
 }
 
 impl DockerRuntime {
     pub fn new(options: DockerOptions) -> Self {
-        let problem =
-            "The packet filter has not been set yet: the container engine has not answered.".to_owned();
+        let missing = "The packet filter has not been set yet: the container engine has not answered.";
+        let guard = match &options.packet_filter {
+            Some(_) => Guarding::Missing(missing.to_owned()),
+            None => Guarding::Off,
+        };
         Self {
             docker: OnceCell::new(),
             options,
-            guard_problem: Mutex::new(Some(problem)),
+            guard: Mutex::new(guard),
             looking: tokio::sync::Mutex::default(),
         }
     }
@@ -80,11 +87,26 @@ impl DockerRuntime {
     /// Puts the packet filter in place, again if somebody took it away. Called at the first contact with the engine,
     /// whose own rules ours hang on, and to be called now and then.
     pub async fn ensure_guard(&self) {
-        let problem = Guard::new(self.options.instance_api_port).ensure().await.err();
-        if let Some(problem) = &problem {
-            tracing::warn!("{problem}");
+        let Some(program) = &self.options.packet_filter else { return };
+        let guard = match Guard::new(self.options.instance_api_port, program).ensure().await {
+            Ok(()) => Guarding::InPlace,
+            Err(problem) => {
+                tracing::warn!("{problem}");
+                Guarding::Missing(problem)
+            }
+        };
+        *self.guard.lock().expect("nothing panics while it is held") = guard;
+    }
+
+    /// No network without its guard: what is not kept in does not start.
+    async fn demand_guard(&self) -> Result<(), Failure> {
+        if matches!(self.guard(), Guarding::Missing(_)) {
+            self.ensure_guard().await;
         }
-        *self.guard_problem.lock().expect("nothing panics while it is held") = problem;
+        match self.guard() {
+            Guarding::Missing(why) => Err(Failure::new(FailureReason::EngineUnavailable, why)),
+            Guarding::InPlace | Guarding::Off => Ok(()),
+        }
     }
 
     async fn docker(&self) -> Result<&Docker, Failure> {
@@ -198,6 +220,7 @@ impl ContainerRuntime for DockerRuntime {
             if !found.networks.is_empty() {
                 return Ok(NetworkMade::Made);
             }
+            self.demand_guard().await?;
             match quick(self.docker().await?.create_network(body::network(plan))).await? {
                 Ok(_) => Ok(NetworkMade::Made),
                 Err(error) if fault::words(&error).contains("overlaps with other one") => {
@@ -393,7 +416,7 @@ impl ContainerRuntime for DockerRuntime {
         container.address.map(|address| SocketAddr::new(address, port))
     }
 
-    fn guard_problem(&self) -> Option<String> {
-        self.guard_problem.lock().expect("nothing panics while it is held").clone()
+    fn guard(&self) -> Guarding {
+        self.guard.lock().expect("nothing panics while it is held").clone()
     }
 }
