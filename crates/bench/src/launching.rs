@@ -130,6 +130,7 @@ impl Stage {
                 range(0),
                 free_port().max(1024)
             ),
+            &[],
         );
         agent.start();
         let projects = admin.call(Route::ProjectListMine, &[], None).await.expect(200).body;

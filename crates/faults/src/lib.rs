@@ -13,6 +13,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+mod small_disk;
+
+pub use small_disk::SmallDisk;
+
 #[doc(hidden)]
 pub use inventory;
 

@@ -77,7 +77,7 @@ fn tombstones_are_bounded_but_a_needed_one_is_never_dropped() {
 #[test]
 fn a_full_disk_is_an_error_and_leaves_the_old_text() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = crate::test_disk::SmallDisk::mount(folder.path());
+    let disk = gpuaas_faults::SmallDisk::mount(folder.path());
     let (journal, _) = Journal::open(disk.path()).unwrap();
     journal.write(&record(1)).unwrap();
     disk.fill();

@@ -33,7 +33,5 @@ pub mod seams;
 pub mod service;
 pub mod spawner;
 mod tasks;
-#[cfg(test)]
-mod test_disk;
 pub mod wall_clock;
 pub mod wiring;

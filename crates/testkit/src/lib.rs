@@ -5,6 +5,7 @@ mod apps;
 mod caller;
 mod clock;
 mod database;
+mod fleet;
 mod node;
 mod platform;
 pub mod process;
@@ -13,6 +14,7 @@ pub use apps::{DIGEST, Ready, manifest};
 pub use caller::{Answer, Caller, KeyPair};
 pub use clock::MovableClock;
 pub use database::{Database, TestDatabase};
+pub use fleet::Fleet;
 pub use node::SimulatedNode;
 pub use platform::{Home, Place, TestPlatform};
 

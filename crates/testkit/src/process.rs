@@ -110,6 +110,13 @@ impl ServerProcess {
         sign_in(&Caller::new(&self.url()), text("email"), text("password")).await
     }
 
+    /// Many callers from one address, and one admin who asks for all of them.
+    pub fn lift_limits(&mut self) {
+        for limit in ["READS", "WRITES", "CREDENTIALS"] {
+            self.set(&format!("GPUAAS__LIMITS__{limit}_PER_SECOND"), "1000000");
+        }
+    }
+
     pub fn log_file(&self) -> PathBuf {
         self.data.with_extension("log")
     }
@@ -206,13 +213,15 @@ pub struct AgentProcess {
     state: PathBuf,
     config: PathBuf,
     settings: Vec<(String, String)>,
+    within: Vec<String>,
 }
 
 impl AgentProcess {
-    /// Joins with a token of the platform. `config` is TOML.
-    pub fn join(folder: &Path, server: &str, token: &str, config: &str) -> Self {
+    /// Joins with a token of the platform. `config` is TOML; `within` is a command that runs another, as `ip netns exec`.
+    pub fn join(folder: &Path, server: &str, token: &str, config: &str, within: &[String]) -> Self {
         let agent = Self {
             child: None,
+            within: within.to_vec(),
             state: folder.join("state"),
             config: folder.join("agent.toml"),
             settings: Vec::new(),
@@ -228,7 +237,15 @@ impl AgentProcess {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary("gpuaas-agent"));
+        let program = binary("gpuaas-agent");
+        let mut command = match self.within.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        };
         command.args(arguments).arg("--state").arg(&self.state).arg("--config").arg(&self.config).env_clear();
         // It calls iptables, which Debian keeps in sbin.
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

@@ -1,161 +1,13 @@
 //! Real programs, real Docker: a container outlives the death of everything around it, and nothing is left in the end.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gpuaas_api::Route;
-use gpuaas_testkit::process::{AgentProcess, RegistryProcess, ServerProcess};
-use gpuaas_testkit::{Caller, Database, TestDatabase, manifest};
+use gpuaas_testkit::{Caller, Database, manifest};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_mins(1);
-
-fn docker(arguments: &[&str]) -> String {
-    let output = Command::new("docker").args(arguments).output().expect("apt-get install docker.io");
-    assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// A platform of processes with one node on the real engine, and an app that may be launched.
-struct Stage {
-    server: ServerProcess,
-    agent: AgentProcess,
-    admin: Caller,
-    project: String,
-    allocation: String,
-    node: String,
-    registry: RegistryProcess,
-    _database: TestDatabase,
-}
-
-impl Stage {
-    async fn build(kind: Database, runtime: &str) -> Self {
-        let registry = RegistryProcess::start();
-        let digest = registry.push_web("apps/web").await;
-        let database = TestDatabase::create(kind).await;
-        let url = (kind == Database::Postgres).then_some(database.url.as_str());
-        let mut server = ServerProcess::prepare(&database.folder().join("data"), url);
-        let host = registry.host();
-        server.set("GPUAAS__LAUNCH__REGISTRIES", &format!("{host}=http://{host}"));
-        server.serve();
-        let admin = crate::admin(&server).await;
-        let token = admin.call(Route::JoinTokenCreate, &[], None).await.expect(201).body;
-        let text = |name: &str| token[name].as_str().expect("a text").to_owned();
-        let folder = database.folder().join("agent");
-        let mut agent = AgentProcess::join(&folder, &text("server"), &text("token"), &agent_config(runtime));
-        agent.start();
-        let project =
-            admin.call(Route::ProjectListMine, &[], None).await.expect(200).body["items"][0].clone();
-        let project = project["id"].as_str().expect("the demo project").to_owned();
-        let node = wait(
-            || agent.log(),
-            async || {
-                let nodes = admin.call(Route::NodeList, &[], None).await.expect(200).body["items"].clone();
-                (nodes[0]["ready"] == true).then(|| nodes[0]["id"].as_str().unwrap_or_default().to_owned())
-            },
-        )
-        .await;
-        let sku = json!({"slug": "small", "shape": "gpu_slice", "gpu_count": 0, "vcpu": 1, "memory_mib": 512, "grant_policy": "auto"});
-        admin.call(Route::SkuCreate, &[], Some(&sku)).await.expect(201);
-        let asked = admin
-            .call(Route::AllocationRequest, &[&project], Some(&json!({"sku": "small"})))
-            .await
-            .expect(201);
-        let mut app = manifest("web", "1.0.0");
-        let image = format!("{host}/apps/web@{digest}");
-        app["artifact_ref"] = json!(image);
-        app["runtime_profile"]["image_ref"] = json!(image);
-        app["runtime_profile"]["readiness"] =
-            json!({"check": {"kind": "http", "port": 8080, "path": "/"}, "interval_ms": 100});
-        app["runtime_profile"]["read_only_root"] = json!(true);
-        admin.call(Route::ManifestRegister, &[], Some(&app)).await.expect(201);
-        admin.call(Route::AppPublish, &["web", "1.0.0"], None).await.expect(200);
-        admin
-            .call(Route::EntitlementSet, &[&project, "web"], Some(&json!({"enabled": true})))
-            .await
-            .expect(200);
-        Self { server, agent, admin, project, allocation: asked.id(), node, registry, _database: database }
-    }
-
-    async fn create(&self) -> String {
-        let wish =
-            json!({"slug": "web", "target_allocation_id": self.allocation, "resources": {"memory_mib": 64}});
-        self.admin.call(Route::InstanceCreate, &[&self.project], Some(&wish)).await.expect(202).id()
-    }
-
-    async fn command(&self, route: Route, id: &str) {
-        self.admin.call(route, &[&self.project, id], None).await.expect(202);
-    }
-
-    async fn reaches(&self, id: &str, done: impl Fn(&Value) -> bool) -> Value {
-        let look = async || {
-            let path = Route::InstanceGet.path(&[&self.project, &id]);
-            let request = self.admin.http().get(format!("{}{path}", self.admin.url()));
-            let request = request.header("authorization", self.admin.header("authorization")?);
-            let body: Value = request.send().await.ok()?.json().await.ok()?;
-            assert!(body["status"] != "failed", "{}", body["failure_message"]);
-            done(&body).then_some(body)
-        };
-        wait(|| format!("{}\n{}", self.server.log(), self.agent.log()), look).await
-    }
-
-    async fn runs(&self, id: &str) -> Value {
-        self.reaches(id, |body| body["status"] == "running" && body["current_operation"].is_null()).await
-    }
-
-    fn mine(&self, kind: &[&str]) -> Vec<String> {
-        let filter = format!("label=gpuaas.node={}", self.node);
-        let arguments: Vec<&str> = kind.iter().copied().chain(["--filter", &filter, "--quiet"]).collect();
-        docker(&arguments).lines().map(str::to_owned).collect()
-    }
-
-    /// The process of the only container, and when it started.
-    fn process(&self) -> String {
-        let containers = self.mine(&["ps", "--all"]);
-        assert_eq!(containers.len(), 1, "one container per instance: {containers:?}");
-        docker(&[
-            "inspect",
-            "--format",
-            "{{.State.Pid}} {{.State.StartedAt}} {{.RestartCount}}",
-            &containers[0],
-        ])
-    }
-
-    fn nothing_left(&self) {
-        assert_eq!(self.mine(&["ps", "--all"]), Vec::<String>::new(), "containers");
-        assert_eq!(self.mine(&["network", "ls"]), Vec::<String>::new(), "networks");
-        assert_eq!(self.mine(&["volume", "ls"]), Vec::<String>::new(), "volumes");
-    }
-}
-
-fn agent_config(runtime: &str) -> String {
-    // A range and a port of its own: other tests of this machine have nodes too.
-    let number = std::process::id() % 200 + 20;
-    let port = gpuaas_testkit::process::free_port().max(1024);
-    format!(
-        "runtime = {runtime:?}\n[network]\nrange = \"10.{number}.0.0/16\"\ninstance_api_port = {port}\n\
-         [[gpus]]\nvendor = \"nvidia\"\nmodel = \"Simulated\"\nmemory_mib = 1024\ncount = 1\n"
-    )
-}
-
-async fn wait<T>(log: impl Fn() -> String, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        if begun.elapsed() > PATIENCE {
-            let text = log();
-            let lines: Vec<&str> = text.lines().collect();
-            panic!(
-                "waited in vain; the logs end so:\n{}",
-                lines[lines.len().saturating_sub(30)..].join("\n")
-            );
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
+use crate::stage::{PATIENCE, Stage, full, wait};
 
 /// C05, C06, I14, H-22, and *Shown by* (b): `kill -9` of server and agent never touches the container, and in the middle of
 /// every operation only delays it.
@@ -356,11 +208,6 @@ fn heal(stage: &mut Stage, died: &mut bool) {
         stage.agent.unset("GPUAAS_AGENT_FAULT");
         stage.agent.start();
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "what ./test --full says to its tests")]
-fn full() -> bool {
-    std::env::var_os("GPUAAS_TEST_FULL").is_some()
 }
 
 /// N05, R01, *Bad input*: what a registry does wrong has its own name each, and no container starts.

@@ -3,7 +3,9 @@
 mod crash;
 mod launch;
 mod operator;
+mod stage;
 mod tls;
+mod trouble;
 
 use gpuaas_testkit::Caller;
 use gpuaas_testkit::process::ServerProcess;
