@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 
 pub(crate) fn render(mut command: Command) -> String {
     command.build();
@@ -33,7 +33,10 @@ fn section(page: &mut String, command: &Command, level: usize) {
         .filter(|arg| {
             !arg.is_hide_set()
                 && !arg.is_global_set()
-                && !["help", "version"].contains(&arg.get_id().as_str())
+                && !matches!(
+                    arg.get_action(),
+                    ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+                )
         })
         .collect();
     if !own.is_empty() {

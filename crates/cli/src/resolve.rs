@@ -100,6 +100,9 @@ impl Session<'_> {
 
     /// The project typed, or the context's default, or the only one there is.
     pub(crate) async fn project_or_default(&self, typed: Option<&str>) -> Result<ProjectId> {
+        if let Some(typed) = typed {
+            let _ = self.typed_project.set(typed.to_owned());
+        }
         if let Some(typed) = typed.or(self.context.project.as_deref()) {
             return self.project(typed).await;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::sync::OnceLock;
 
 use gpuaas_api::client::{Client, Query};
 use gpuaas_api::identity::Because;
@@ -23,11 +24,21 @@ pub(crate) struct Session<'a> {
     pub(crate) client: Client,
     pub(crate) url: String,
     pub(crate) context: Context,
+    /// The project as it was typed, if it was.
+    pub(crate) typed_project: OnceLock<String>,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(app: &'a App, client: Client, url: String, context: Context) -> Self {
-        Self { app, client, url, context }
+        Self { app, client, url, context, typed_project: OnceLock::new() }
+    }
+
+    /// A command for the same project: what was typed this time has to be typed again.
+    pub(crate) fn again(&self, command: &str) -> String {
+        match self.typed_project.get() {
+            Some(project) => format!("{command} --project {project}"),
+            None => command.to_owned(),
+        }
     }
 
     pub(crate) fn printer(&self) -> &'a Printer {

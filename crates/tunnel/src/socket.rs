@@ -20,6 +20,8 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use crate::MAX_MESSAGE;
 
+const READ_BUFFER: usize = 16 * 1024;
+
 /// When the other end was last heard. Both ends ask after each other, so silence is news.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
@@ -51,7 +53,11 @@ pub struct SocketStream<S> {
 }
 
 pub(crate) fn limits() -> WebSocketConfig {
-    WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE))
+    WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE))
+        // It is there for as long as the link is, and TLS hands over no more at once.
+        .read_buffer_size(READ_BUFFER)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> SocketStream<S> {

@@ -253,7 +253,7 @@ async fn wait_for(
         let text = format!("{}: {}", detail.allocation.name, detail.allocation.state.name());
         (text, standing(&detail.allocation, goal))
     };
-    let how = format!("gpuaas allocation get {id}");
+    let how = session.again(&format!("gpuaas allocation get {id}"));
     let ((raw, _), verdict) = progress::follow(session.printer(), timeout, &how, look, tell).await?;
     show_detail(session, &raw)?;
     verdict

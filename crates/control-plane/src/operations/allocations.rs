@@ -165,6 +165,9 @@ async fn place(
         ..allocation
     };
     let active = tx.update_allocation(active).await?;
+    // Counted again now that it is known: a whole machine brings as many devices as it has.
+    let limit = tx.effective_limit(active.scope(), Limit::Gpus).await?;
+    Limit::Gpus.check(limit, tx.sum_gpus(active.project_id).await? - 1)?;
     let holds: Vec<_> = fit.gpus.iter().map(|gpu| (ReservationId::new(plane.new_uuid()), *gpu)).collect();
     tx.hold_gpus(active.id, None, &holds).await?;
     tx.open_interval(IntervalId::new(plane.new_uuid()), &active, None, at).await?;

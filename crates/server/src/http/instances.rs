@@ -170,8 +170,8 @@ fn instructions(detail: &instances::Detail) -> Vec<String> {
     let mut all = Vec::new();
     for endpoint in detail.endpoints.iter().filter(|endpoint| endpoint.expose != "internal") {
         all.push(format!(
-            "gpuaas port-forward {} --port {} opens {} on your own machine",
-            detail.instance.id, endpoint.port, endpoint.name
+            "gpuaas port-forward {} --port {} --project {} opens {} on your own machine",
+            detail.instance.id, endpoint.port, detail.instance.project_id, endpoint.name
         ));
         if let Some(port) = endpoint.host_port {
             let node = detail.node.as_ref().map_or("the node", |node| node.name.as_str());

@@ -35,17 +35,21 @@ pub(super) async fn logs(call: Call, headers: HeaderMap, Query(query): Query<Log
         follow: query.follow.unwrap_or(false),
     };
     let bytes = instances::logs(&call, project, id, wanted).await?;
-    let flow = stream::unfold((bytes, place), |(mut bytes, place)| async move {
+    let mut check = tokio::time::interval(RECHECK);
+    check.tick().await;
+    let flow = stream::unfold((bytes, place, check), |(mut bytes, place, mut check)| async move {
         loop {
             tokio::select! {
-                piece = bytes.next() => {
-                    let piece = piece?.map_err(|error| std::io::Error::other(error.to_string()));
-                    return Some((piece, (bytes, place)));
-                }
-                () = tokio::time::sleep(RECHECK) => {
+                // First: a log that is never silent must not put the question off.
+                biased;
+                _ = check.tick() => {
                     if !place.still_allowed().await {
                         return None;
                     }
+                }
+                piece = bytes.next() => {
+                    let piece = piece?.map_err(|error| std::io::Error::other(error.to_string()));
+                    return Some((piece, (bytes, place, check)));
                 }
             }
         }

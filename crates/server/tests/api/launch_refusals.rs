@@ -171,6 +171,21 @@ both_databases! {
         drop(node);
     }
 
+    /// A whole machine counts with all the devices it brings, not with those its SKU asks for at least.
+    async fn a_whole_machine_counts_whole(p: TestPlatform) {
+        let _node = p.node("one").await;
+        let home = p.home("acme").await;
+        let project = &home.project.to_string();
+        let sku = json!({"slug": "machine", "shape": "baremetal", "gpu_count": 1, "vcpu": 1, "memory_mib": 512, "grant_policy": "auto"});
+        p.admin.call(Route::SkuCreate, &[], Some(&sku)).await.expect(201);
+        let wish = json!({"sku": "machine"});
+        p.admin.call(Route::ProjectLimitSet, &[project, "gpus"], Some(&json!({"value": 1}))).await.expect(200);
+        p.admin.call(Route::AllocationRequest, &[project], Some(&wish)).await.expect_error(409, "limit_reached");
+        p.admin.call(Route::ProjectLimitSet, &[project, "gpus"], Some(&json!({"value": 2}))).await.expect(200);
+        let made = p.admin.call(Route::AllocationRequest, &[project], Some(&wish)).await.expect(201);
+        assert_eq!(made.body["gpu_count"], 2);
+    }
+
     /// H-22: a launch whose node never comes ends by itself, with a reason, and holds nothing.
     async fn a_launch_that_waits_too_long_ends(p: TestPlatform) {
         let mut node = p.node("one").await;

@@ -38,7 +38,7 @@ pub(crate) struct LaunchArgs {
     /// How much memory: MiB, or an amount such as 2GiB
     #[arg(long, value_name = "MIB", value_parser = units::memory_mib)]
     memory: Option<u32>,
-    /// Publish the app's first port on this port of the node's own 127.0.0.1
+    /// Publish the app's first private port on this port of the node's own 127.0.0.1
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
     host_port: Option<u16>,
     /// A parameter of the app; JSON where it reads as JSON, text otherwise. Can be repeated

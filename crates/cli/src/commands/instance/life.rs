@@ -78,7 +78,8 @@ pub(super) async fn settle(
     let (project, id) = (taken.project_id, taken.id);
     if !wait.waits() {
         printer.facts::<Instance>(raw)?;
-        printer.note(&format!("Under way. Look with: gpuaas instance get {id}"));
+        printer
+            .note(&format!("Under way. Look with: {}", session.again(&format!("gpuaas instance get {id}"))));
         return Ok(());
     }
     let look = async || {
@@ -86,27 +87,35 @@ pub(super) async fn settle(
         let detail: InstanceDetail = parse(&raw)?;
         Ok((raw, detail))
     };
-    let tell = |(_, detail): &(Raw, InstanceDetail)| (line(detail), standing(&detail.instance, goal));
-    let how = format!("gpuaas instance get {id}");
+    let again = |command: &str| session.again(command);
+    let tell = |(_, detail): &(Raw, InstanceDetail)| (line(detail), standing(&detail.instance, goal, &again));
+    let how = session.again(&format!("gpuaas instance get {id}"));
     let ((raw, detail), verdict) = progress::follow(printer, wait.timeout, &how, look, tell).await?;
     if verdict.is_ok() || printer.is_json() {
         printer.facts::<InstanceDetail>(&raw)?;
     }
     verdict?;
-    printer.note(&next(&detail, goal));
+    printer.note(&next(&detail, goal, &again));
     Ok(())
 }
 
-fn next(detail: &InstanceDetail, goal: Goal) -> String {
+/// Gives a command as it has to be typed for the same project.
+type Again<'a> = &'a dyn Fn(&str) -> String;
+
+fn next(detail: &InstanceDetail, goal: Goal, again: Again<'_>) -> String {
     let name = &detail.instance.name;
     match goal {
         Goal::Running if detail.access.endpoints.iter().any(|endpoint| endpoint.expose != "internal") => {
-            format!("{name} is running. Open it with: gpuaas port-forward {name}")
+            format!("{name} is running. Open it with: {}", again(&format!("gpuaas port-forward {name}")))
         }
         Goal::Running => format!("{name} is running."),
-        Goal::Stopped => format!("{name} is stopped. Start it again with: gpuaas instance start {name}"),
+        Goal::Stopped => {
+            let start = again(&format!("gpuaas instance start {name}"));
+            format!("{name} is stopped. Start it again with: {start}")
+        }
         Goal::Decommissioned => {
-            format!("{name} is gone. The proof: gpuaas instance receipt {}", detail.instance.id)
+            let receipt = again(&format!("gpuaas instance receipt {}", detail.instance.id));
+            format!("{name} is gone. The proof: {receipt}")
         }
     }
 }
@@ -142,7 +151,7 @@ fn pulling(entry: &TimelineEntry) -> Option<String> {
     Some(format!(", pulled {} of {} ({percent} %)", units::bytes(done), units::bytes(total)))
 }
 
-fn standing(instance: &Instance, goal: Goal) -> Standing {
+fn standing(instance: &Instance, goal: Goal, again: Again<'_>) -> Standing {
     let ended = instance.decommissioned_at.is_some();
     let overtaken = || {
         let message = format!(
@@ -150,18 +159,18 @@ fn standing(instance: &Instance, goal: Goal) -> Standing {
             instance.name,
             status(instance)
         );
-        Standing::Over(Failure::new(Exit::No, "overtaken", message).fix(look_at(instance)))
+        Standing::Over(Failure::new(Exit::No, "overtaken", message).fix(look_at(instance, again)))
     };
     match (goal, instance.status) {
         (Goal::Decommissioned, _) if ended => Standing::Reached,
         (_, _) if ended => overtaken(),
         // A failed launch is no obstacle to its end, which is never given up.
         (Goal::Decommissioned, _) => Standing::Going,
-        (_, Status::Failed) => Standing::Over(failed(instance)),
+        (_, Status::Failed) => Standing::Over(failed(instance, again)),
         (Goal::Running, Status::Running) | (Goal::Stopped, Status::Stopped) => Standing::Reached,
         // Given up for a reason, and stopped to be sure that nothing runs.
         (Goal::Running, Status::Stopped) if instance.failure_reason.is_some() => {
-            Standing::Over(failed(instance))
+            Standing::Over(failed(instance, again))
         }
         (Goal::Running, Status::Stopped) => overtaken(),
         (Goal::Stopped, Status::Running) if instance.current_operation.is_none() => overtaken(),
@@ -172,7 +181,7 @@ fn standing(instance: &Instance, goal: Goal) -> Standing {
     }
 }
 
-fn failed(instance: &Instance) -> Failure {
+fn failed(instance: &Instance, again: Again<'_>) -> Failure {
     let reason = instance.failure_reason.map_or("unknown", |reason| reason.name());
     let sentence = instance.failure_message.as_deref().unwrap_or("The platform gave no reason.");
     Failure::new(
@@ -180,13 +189,14 @@ fn failed(instance: &Instance) -> Failure {
         "instance_failed",
         format!("instance {} failed ({reason}): {sentence}", instance.name),
     )
-    .fix(look_at(instance))
+    .fix(look_at(instance, again))
 }
 
-fn look_at(instance: &Instance) -> String {
+fn look_at(instance: &Instance, again: Again<'_>) -> String {
     format!(
-        "`gpuaas instance logs {0}` shows what it wrote, `gpuaas instance events {0}` what happened",
-        instance.id
+        "`{}` shows what it wrote, `{}` what happened",
+        again(&format!("gpuaas instance logs {}", instance.id)),
+        again(&format!("gpuaas instance events {}", instance.id)),
     )
 }
 
@@ -197,6 +207,10 @@ mod tests {
     use super::*;
     use crate::tests::samples;
 
+    fn in_lab(command: &str) -> String {
+        format!("{command} --project lab")
+    }
+
     fn at(status: &str, operation: Option<&str>) -> Instance {
         let mut value = samples::instance();
         value["status"] = json!(status);
@@ -206,7 +220,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_at_the_goal_or_where_it_cannot_be_reached() {
-        let word = |instance: &Instance, goal| match standing(instance, goal) {
+        let word = |instance: &Instance, goal| match standing(instance, goal, &in_lab) {
             Standing::Going => "going".to_owned(),
             Standing::Reached => "reached".to_owned(),
             Standing::Over(failure) => failure.body().unwrap().error.code,
@@ -242,13 +256,15 @@ mod tests {
         value["failure_reason"] = json!("image_not_found");
         value["failure_message"] = json!("The registry has no image of this digest.");
         let instance: Instance = serde_json::from_value(value).unwrap();
-        let failure = failed(&instance);
+        let failure = failed(&instance, &in_lab);
         assert_eq!(failure.exit_code(), 1);
         assert_eq!(
             failure.body().unwrap().error.message,
             "instance jupyter failed (image_not_found): The registry has no image of this digest."
         );
-        assert!(failure.hint().unwrap().contains(&format!("gpuaas instance logs {}", instance.id)));
+        assert!(
+            failure.hint().unwrap().contains(&format!("gpuaas instance logs {} --project lab", instance.id))
+        );
     }
 
     #[test]
