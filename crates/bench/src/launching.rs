@@ -11,12 +11,14 @@ use bollard::models::{
     NetworkCreateRequest, NetworkingConfig,
 };
 use bollard::query_parameters as query;
+use futures_util::StreamExt as _;
 use gpuaas_api::Route;
 use gpuaas_testkit::process::{AgentProcess, RegistryProcess, ServerProcess, free_port};
 use gpuaas_testkit::{Caller, manifest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::figures::{Goal, Report};
 use crate::{ROUNDS, Result, progress};
@@ -39,9 +41,9 @@ pub(crate) async fn measure(socket: &str, report: &mut Report) -> Result {
         ));
         return Ok(());
     };
-    let stage = Stage::build(socket).await?;
+    let mut stage = Stage::build(socket).await?;
     let mut image = None;
-    let measured = rounds(&stage, &docker, &mut image).await;
+    let measured = rounds(&mut stage, &docker, &mut image).await;
     // Whatever happened, nothing is left, and nobody makes it again.
     let labels = [format!("gpuaas.node={}", stage.node), format!("{LABEL}={}", std::process::id())];
     drop(stage);
@@ -68,7 +70,7 @@ async fn engine(socket: &str) -> Option<Docker> {
 }
 
 async fn rounds(
-    stage: &Stage,
+    stage: &mut Stage,
     docker: &Docker,
     image: &mut Option<String>,
 ) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> {
@@ -103,6 +105,8 @@ struct Stage {
     project: String,
     allocation: String,
     node: String,
+    /// What happens in the project, as it happens: who asked again and again would take the launch its processor.
+    news: News,
     // Ended in this order.
     _agent: AgentProcess,
     _server: ServerProcess,
@@ -161,7 +165,9 @@ impl Stage {
         admin.call(Route::AppPublish, &["web", "1.0.0"], None).await.expect(200);
         let enabled = json!({"enabled": true});
         admin.call(Route::EntitlementSet, &[&project, "web"], Some(&enabled)).await.expect(200);
+        let news = listen(&admin, &project).await?;
         Ok(Self {
+            news,
             admin,
             project,
             allocation,
@@ -173,14 +179,25 @@ impl Stage {
         })
     }
 
-    /// From the call to the first look that sees it running, in milliseconds; and the instance.
-    async fn launch(&self) -> Result<(f64, String)> {
+    /// From the call to the news that it runs, in milliseconds; and the instance.
+    async fn launch(&mut self) -> Result<(f64, String)> {
         let wish =
             json!({"slug": "web", "target_allocation_id": self.allocation, "resources": {"memory_mib": 64}});
         let begun = Instant::now();
         let id = self.admin.call(Route::InstanceCreate, &[&self.project], Some(&wish)).await.expect(202).id();
-        self.reaches(&id, |body| body["status"] == "running").await?;
+        while !self.hears(&id).await? {}
         Ok((milliseconds(begun), id))
+    }
+
+    /// The next piece of news: whether it is that this instance runs.
+    async fn hears(&mut self, id: &str) -> Result<bool> {
+        let message = tokio::time::timeout(PATIENCE, self.news.next()).await?.ok_or("no more news")??;
+        let Ok(event) = serde_json::from_slice::<Value>(&message.into_data()) else { return Ok(false) };
+        let about = event["data"]["app_instance_id"] == id;
+        if about && event["type"] == "apps.instance.failed" {
+            return Err(format!("a launch failed: {}", event["data"]).into());
+        }
+        Ok(about && event["type"] == "apps.instance.running")
     }
 
     async fn decommission(&self, id: &str) -> Result {
@@ -199,6 +216,17 @@ impl Stage {
         })
         .await
     }
+}
+
+type News = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>>;
+
+async fn listen(admin: &Caller, project: &str) -> Result<News> {
+    let url = admin.url().replacen("http", "ws", 1);
+    let mut request =
+        format!("{url}{}", Route::ProjectEventSocket.path(&[&project])).into_client_request()?;
+    let bearer = admin.header("authorization").ok_or("an admin without a token")?;
+    request.headers_mut().insert("authorization", bearer.parse()?);
+    Ok(tokio_tungstenite::connect_async(request).await?.0)
 }
 
 /// The container that the platform makes, as the engine shows it.

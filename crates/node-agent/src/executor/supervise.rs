@@ -18,6 +18,8 @@ use crate::probes::{Complaint, probe};
 use crate::runtime::{ContainerRuntime, ContainerView, State};
 use crate::seams::Failure;
 
+const FIRST_LOOKS: Duration = Duration::from_millis(5);
+
 /// What is noticed about one component.
 enum Seen {
     Ready,
@@ -231,9 +233,13 @@ async fn until_ready(
     readiness: &Probe,
     complaint: &Mutex<Complaint>,
 ) {
+    // Most are up in no time: the first looks come close together, and then as often as the profile says.
+    let interval = Duration::from_millis(u64::from(readiness.interval_ms));
+    let mut pause = FIRST_LOOKS.min(interval);
     while let Err(said) = probe(runtime, view, readiness, slot.heard()).await {
         *complaint.lock().expect("nothing panics while it is held") = said;
-        tokio::time::sleep(Duration::from_millis(u64::from(readiness.interval_ms))).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(interval);
     }
 }
 
