@@ -24,6 +24,9 @@ pub struct InstanceReport {
     pub instance_id: Uuid,
     /// The generation this is about.
     pub generation: u64,
+    /// The era of the order that it comes from: after a restore of the control plane's database the same generation may
+    /// mean something else.
+    pub era: u64,
     pub phase: Phase,
     #[serde(default)]
     pub reason: Option<FailureReason>,

@@ -1,6 +1,9 @@
 //! Instances on the wire.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use gpuaas_agent_protocol::link::{ComponentStats, InstanceStats, LogLine};
+use gpuaas_agent_protocol::receipt::{self, SignedReceipt};
 pub use gpuaas_domain::instance::{Component, Endpoint, Member, StoredReceipt, TimelineEntry};
 
 use gpuaas_agent_protocol::FailureReason;
@@ -270,4 +273,27 @@ pub struct ForwardQuery {
     #[schemars(range(min = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+}
+
+/// A receipt, with what it takes to check it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiptView {
+    #[serde(flatten)]
+    pub receipt: StoredReceipt,
+    /// The node's Ed25519 key, base64url. `signature` is over `gpuaas-receipt-v1`, a zero byte, and `payload`.
+    pub node_public_key: Option<String>,
+}
+
+impl ReceiptView {
+    pub fn new(receipt: StoredReceipt, node_public_key: Option<&[u8]>) -> Self {
+        Self { receipt, node_public_key: node_public_key.map(|key| URL_SAFE_NO_PAD.encode(key)) }
+    }
+
+    /// Whether the node's key signed exactly this text; `None` where there is nothing to check.
+    pub fn is_signed(&self) -> Option<bool> {
+        let signature = self.receipt.signature.clone()?;
+        let key = URL_SAFE_NO_PAD.decode(self.node_public_key.as_ref()?).ok()?;
+        let signed = SignedReceipt { payload: self.receipt.payload.clone(), signature };
+        Some(receipt::open(&signed, &key).is_some())
+    }
 }

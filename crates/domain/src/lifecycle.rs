@@ -177,7 +177,13 @@ pub fn apply(state: State, event: Event, at: Timestamp) -> Result<(State, Vec<Ef
         Event::Start => start(state),
         Event::Decommission => Ok(decommission(state)),
         Event::ForceDecommission => Ok(force_decommission(state, at)),
-        Event::Delivered { generation } => Ok(delivered(state, generation)),
+        Event::Delivered { generation } => {
+            // Sent again to a node that had lost it: what it asks for has been reached before.
+            let over = generation == state.desired && state.operation.is_none() && !state.is_decommissioned();
+            let (state, mut effects) = delivered(state, generation);
+            effects.extend(over.then_some(E::FinishOrder));
+            Ok((state, effects))
+        }
         Event::Refused { generation, failure } => Ok(refused(state, generation, failure)),
         Event::Observed { generation, phase, health, failure } => {
             Ok(observed(state, generation, phase, health, failure, at))

@@ -39,6 +39,7 @@ impl Fake {
         let report = InstanceReport {
             instance_id: instance,
             generation: 1,
+            era: 1,
             phase,
             reason: None,
             detail: Some("words of the engine".into()),

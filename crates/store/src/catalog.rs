@@ -275,7 +275,7 @@ impl Tx {
         execute_raw!(
             self,
             "INSERT INTO app_versions (id, app_slug, app_version, manifest, manifest_digest, status, version, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             version.id.uuid(),
             version.app_slug.as_str(),
             version.app_version.as_str(),
@@ -283,13 +283,14 @@ impl Tx {
             version.manifest_digest.as_str(),
             version.status.as_str(),
             version.version,
-            version.created_at.to_datetime()
+            version.created_at.to_datetime(),
+            version.updated_at.to_datetime()
         )
         .map_err(|error| {
             if is_unique_violation(&error) {
                 return Error::conflict(
                     "version_exists",
-                    "This version is registered already; a version never changes, register a new one.",
+                    "This version is registered and no draft any more, so it never changes; register a new one.",
                 );
             }
             map_error(error)
@@ -309,6 +310,23 @@ impl Tx {
             version.status.as_str()
         )?;
         Ok(())
+    }
+
+    /// Makes room for a draft's next text. Only a draft has no instance that points to it.
+    pub async fn delete_draft(&mut self, draft: &StoredVersion) -> Result<()> {
+        execute!(
+            self,
+            "DELETE FROM app_manifests WHERE slug = $1 AND version = $2",
+            draft.app_slug.as_str(),
+            draft.app_version.as_str()
+        )?;
+        let touched = execute!(
+            self,
+            "DELETE FROM app_versions WHERE id = $1 AND version = $2 AND status = 'draft'",
+            draft.id.uuid(),
+            draft.version
+        )?;
+        if touched == 1 { Ok(()) } else { Err(Error::stale()) }
     }
 
     pub async fn move_app_version(&mut self, version: StoredVersion, status: &str) -> Result<StoredVersion> {

@@ -1,9 +1,12 @@
 //! How every kind of answer looks, full and empty.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_api::allocations::{Allocation, AllocationDetail, SkuView};
 use gpuaas_api::catalog::{App, AppVersion, Entitlement, LaunchableApp};
-use gpuaas_api::instances::{Instance, InstanceDetail, InstanceStats, StoredReceipt, TimelineEntry};
+use gpuaas_api::instances::{Instance, InstanceDetail, InstanceStats, ReceiptView, TimelineEntry};
 use gpuaas_api::nodes::{CreatedJoinToken, Node, NodeDetail};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use super::samples;
@@ -171,7 +174,7 @@ fn figures_say_when_they_are_made_up() {
 
 #[test]
 fn a_receipt_says_who_looked_and_is_loud_when_nobody_did() {
-    let read = |value: Value| serde_json::from_value::<StoredReceipt>(value).unwrap();
+    let read = |value: Value| serde_json::from_value::<ReceiptView>(value).unwrap();
     let seen: InstanceDetail = serde_json::from_value(samples::instance_detail()).unwrap();
     let kept = read(samples::receipt(true));
     let (facts, aloud) = receipt::facts(&kept, Some(&seen));
@@ -183,10 +186,10 @@ fn a_receipt_says_who_looked_and_is_loud_when_nobody_did() {
         "{shown}"
     );
     assert!(
-        shown.contains("2026-01-02 03:04:05Z") && shown.contains("was not checked again here"),
+        shown.contains("2026-01-02 03:04:05Z") && shown.contains("not checked: the node's key is not known"),
         "{shown}"
     );
-    assert_eq!(receipt::removed_rows(&kept).len(), 2);
+    assert_eq!(receipt::removed_rows(&kept.receipt).len(), 2);
 
     let kept = read(samples::receipt(false));
     let (facts, aloud) = receipt::facts(&kept, None);
@@ -196,13 +199,25 @@ fn a_receipt_says_who_looked_and_is_loud_when_nobody_did() {
         shown.contains("NOBODY") && shown.contains("UNKNOWN") && shown.contains("the node burnt down"),
         "{shown}"
     );
-    assert!(receipt::removed_rows(&kept).is_empty());
+    assert!(receipt::removed_rows(&kept.receipt).is_empty());
 
     let mut left = samples::receipt(true);
     let payload = left["payload"].as_str().unwrap().replace("\"containers\":0", "\"containers\":2");
     left["payload"] = json!(payload);
     let (_, aloud) = receipt::facts(&read(left), None);
     assert!(aloud[0].contains("2 containers"), "{aloud:?}");
+
+    // What the node signed is checked here, and a changed byte is said aloud.
+    let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let mut signed = samples::receipt(true);
+    let bytes = [b"gpuaas-receipt-v1\0", signed["payload"].as_str().unwrap().as_bytes()].concat();
+    signed["signature"] = json!(URL_SAFE_NO_PAD.encode(pair.sign(&bytes)));
+    signed["node_public_key"] = json!(URL_SAFE_NO_PAD.encode(pair.public_key()));
+    let (facts, aloud) = receipt::facts(&read(signed.clone()), None);
+    assert!(aloud.is_empty() && render_members(&facts, false).contains("valid, checked here"), "{aloud:?}");
+    signed["payload"] = json!(signed["payload"].as_str().unwrap().replace("c-1", "c-2"));
+    let (facts, aloud) = receipt::facts(&read(signed), None);
+    assert!(aloud[0].contains("does NOT hold") && render_members(&facts, false).contains("INVALID"));
 }
 
 /// A sentence with a command in it, so that nobody is left in front of an empty table.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuaas_api::instances::{InstanceDetail, StoredReceipt};
+use gpuaas_api::instances::{InstanceDetail, ReceiptView, StoredReceipt};
 use gpuaas_domain::Timestamp;
 use serde::Deserialize;
 
@@ -45,9 +45,10 @@ impl Attested {
 /// Facts, then what has to be said aloud. `seen` is the instance the receipt is about, where it can be had: it knows
 /// its node's name, and whether the node was made up where nobody attested anything.
 pub(crate) fn facts(
-    receipt: &StoredReceipt,
+    kept: &ReceiptView,
     seen: Option<&InstanceDetail>,
 ) -> (Vec<(&'static str, String)>, Vec<String>) {
+    let receipt = &kept.receipt;
     let attested = Attested::read(receipt);
     let made_up =
         attested.as_ref().is_some_and(|told| told.simulated) || seen.is_some_and(|seen| seen.simulated);
@@ -82,14 +83,17 @@ pub(crate) fn facts(
         ));
     }
     facts.extend(receipt.reason.clone().map(|reason| ("ended without the node because", reason)));
-    let signature = match &receipt.signature {
-        // The node's public key is not part of the API, so the check cannot be repeated here.
-        Some(_) => {
-            "present; the platform checked it with the node's key when it kept the receipt, it was not checked again here"
+    let key = kept.node_public_key.as_deref().unwrap_or("unknown");
+    let signature = match (&receipt.signature, kept.is_signed()) {
+        (None, _) => "NONE".to_owned(),
+        (Some(_), Some(true)) => format!("valid, checked here with the node's key {key}"),
+        (Some(_), Some(false)) => {
+            aloud.push(format!("The signature of this receipt does NOT hold under the node's key {key}."));
+            "INVALID".to_owned()
         }
-        None => "NONE",
+        (Some(_), None) => "present, but not checked: the node's key is not known".to_owned(),
     };
-    facts.push(("signature", signature.into()));
+    facts.push(("signature", signature));
     facts.push(("kept", short(receipt.created_at)));
     (facts, aloud)
 }

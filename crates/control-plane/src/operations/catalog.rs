@@ -44,26 +44,41 @@ pub async fn register(ctx: &OpContext, bytes: &[u8], format: Format) -> Result<P
     let permit = ctx.permit_platform(Permission::AppPublish).await?;
     let document = manifest::check(bytes, format, &ctx.plane.settings.launch.allowed()).map_err(refuse)?;
     let mut tx = ctx.begin(&permit).await?;
-    let stored = new_version(&ctx.plane, &mut tx, &document).await?;
-    let change = Change::new(ctx.route.action, ObjectRef::new("app_version", stored.id))
+    let Manifest { slug, version, .. } = &document.manifest;
+    let former = tx.find_app_version(slug.as_str(), &version.to_string()).await?;
+    let draft = former.filter(|former| former.status == VersionState::Draft.name());
+    let stored = put_draft(&ctx.plane, &mut tx, &document, draft.as_ref()).await?;
+    let mut change = Change::new(ctx.route.action, ObjectRef::new("app_version", stored.id))
         .after(version_view(&stored))
         .event(EventType::AppVersionRegistered, version_view(&stored));
+    if let Some(draft) = &draft {
+        change = change.before(version_view(draft));
+    }
     Ok(Prepared::new(tx, change, stored))
 }
 
-async fn new_version(plane: &ControlPlane, tx: &mut Tx, document: &Document) -> Result<StoredVersion> {
+/// A new version, or the next text of one that is still a draft (E-20).
+async fn put_draft(
+    plane: &ControlPlane,
+    tx: &mut Tx,
+    document: &Document,
+    former: Option<&StoredVersion>,
+) -> Result<StoredVersion> {
     let Manifest { slug, display_name, version, artifact_ref, .. } = &document.manifest;
     tx.put_app(slug.as_str(), display_name.as_str()).await?;
+    if let Some(former) = former {
+        tx.delete_draft(former).await?;
+    }
     let at = tx.at();
     let stored = StoredVersion {
-        id: AppVersionId::new(plane.new_uuid()),
+        id: former.map_or_else(|| AppVersionId::new(plane.new_uuid()), |former| former.id),
         app_slug: slug.to_string(),
         app_version: version.to_string(),
         manifest: document.value().clone(),
         manifest_digest: document.digest().to_string(),
         status: VersionState::Draft.name().to_owned(),
-        version: 1,
-        created_at: at,
+        version: former.map_or(1, |former| former.version + 1),
+        created_at: former.map_or(at, |former| former.created_at),
         updated_at: at,
     };
     let part = |name: &str| document.value().get(name).filter(|value| !value.is_null());

@@ -368,13 +368,20 @@ pub async fn timeline(
     session.list_timeline(id, page).await
 }
 
-pub async fn receipt(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<StoredReceipt> {
+/// The receipt, and the key of the node that signed it.
+pub async fn receipt(
+    ctx: &OpContext,
+    project: ProjectId,
+    id: InstanceId,
+) -> Result<(StoredReceipt, Option<Vec<u8>>)> {
     let permit = ctx.permit_project(Permission::InstanceRead, project).await?;
     let mut session = ctx.plane.store.read().await?;
     session.find_instance(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
-    session.find_receipt(id).await?.ok_or_else(|| {
+    let kept = session.find_receipt(id).await?.ok_or_else(|| {
         Error::conflict("no_receipt_yet", "There is a receipt once the instance is decommissioned.")
-    })
+    })?;
+    let key = session.find_node_key(kept.node_id).await?.map(|(_, key)| key);
+    Ok((kept, key))
 }
 
 /// A link's failure in the caller's terms.

@@ -23,11 +23,14 @@ const PROGRESS_SECONDS: i64 = 2;
 
 /// Takes a report. What cannot be used is left out and said in the log; the rest counts.
 pub async fn record(plane: &ControlPlane, node: NodeId, report: &NodeReport) -> Result<()> {
-    for seen in &report.instances {
+    let era = plane.store.read().await?.find_platform().await?.map_or(0, |platform| platform.era);
+    let era = u64::try_from(era).unwrap_or(0);
+    // What was ordered before a restore is another story: the order of this one is sent first.
+    for seen in report.instances.iter().filter(|seen| seen.era >= era) {
         step!(plane, "report.record", record_one(plane, node, seen).await)?;
     }
     if report.full {
-        resend_lost(plane, node, report).await?;
+        resend_lost(plane, node, report, era).await?;
     }
     Ok(())
 }
@@ -213,15 +216,17 @@ async fn note_complaint(
 }
 
 /// What a node should have and does not is sent again: it lost its journal, or never heard.
-async fn resend_lost(plane: &ControlPlane, node: NodeId, report: &NodeReport) -> Result<()> {
+async fn resend_lost(plane: &ControlPlane, node: NodeId, report: &NodeReport, era: u64) -> Result<()> {
     let instances = plane.store.read().await?.list_node_instances(node).await?;
     for instance in instances {
-        let current = report.instances.iter().any(|seen| {
-            seen.instance_id == instance.id.uuid()
-                && i64::try_from(seen.generation).is_ok_and(|g| g >= instance.state.desired)
+        let seen = report.instances.iter().find(|seen| seen.instance_id == instance.id.uuid());
+        let current = seen.is_some_and(|seen| {
+            let desired = u64::try_from(instance.state.desired).unwrap_or(0);
+            (seen.era, seen.generation) >= (era, desired)
         });
-        // Stopped and failed instances need nothing on their node.
-        let wanted = instance.state.operation.is_some()
+        // Stopped and failed instances need nothing on their node, unless it has something of another story.
+        let wanted = seen.is_some_and(|seen| seen.era < era)
+            || instance.state.operation.is_some()
             || instance.state.status == gpuaas_domain::lifecycle::Status::Running
             || instance.state.is_decommissioned();
         if current || !wanted {

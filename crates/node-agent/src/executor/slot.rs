@@ -180,6 +180,7 @@ impl Slot {
         InstanceReport {
             instance_id: record.instance,
             generation: record.generation,
+            era: record.era,
             phase: live.phase,
             reason: live.failure.as_ref().map(|(reason, _)| *reason),
             detail: live.failure.as_ref().map(|(_, detail)| detail.clone()),

@@ -4,7 +4,7 @@ use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{
     Access, ForceDecommission, Instance, InstanceDetail, InstanceQuery, InstanceStats, LaunchRequest,
-    PlacementIntent, PlanView, StoredReceipt, TimelineEntry,
+    PlacementIntent, PlanView, ReceiptView, TimelineEntry,
 };
 use gpuaas_control_plane::OpContext;
 use gpuaas_control_plane::operations::instances;
@@ -224,9 +224,10 @@ pub(super) async fn timeline(
     Ok(Found(reply::list(page, &list)))
 }
 
-pub(super) async fn receipt(call: Call) -> ApiResult<Found<StoredReceipt>> {
+pub(super) async fn receipt(call: Call) -> ApiResult<Found<ReceiptView>> {
     let (project, id) = ids(&call)?;
-    Ok(Found(instances::receipt(&call, project, id).await?))
+    let (receipt, key) = instances::receipt(&call, project, id).await?;
+    Ok(Found(ReceiptView::new(receipt, key.as_deref())))
 }
 
 pub(super) async fn stats(call: Call) -> ApiResult<Found<InstanceStats>> {

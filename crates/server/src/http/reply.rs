@@ -208,7 +208,7 @@ entities! {
         gpuaas_api::nodes::CreatedJoinToken, gpuaas_api::agent::Joined, gpuaas_api::agent::NodeToken,
         gpuaas_agent_protocol::task::Trust, gpuaas_api::catalog::App, gpuaas_api::catalog::Entitlement,
         gpuaas_api::catalog::Entitlements, gpuaas_api::catalog::ProjectCatalog, gpuaas_api::instances::PlanView,
-        gpuaas_api::instances::StoredReceipt, gpuaas_api::instances::InstanceStats,
+        gpuaas_api::instances::ReceiptView, gpuaas_api::instances::InstanceStats,
 }
 
 /// A view that carries its object's version one level down.

@@ -84,6 +84,8 @@ both_databases! {
         ready.ended(&p, &id).await;
         let receipt = p.admin.call(Route::InstanceReceipt, &[&ready.home.project, &id], None).await.expect(200);
         assert_eq!(receipt.body["attested"], true);
+        let view: gpuaas_api::instances::ReceiptView = serde_json::from_value(receipt.body.clone()).unwrap();
+        assert_eq!(view.is_signed(), Some(true), "anybody can check it");
         let payload: Value = serde_json::from_str(receipt.body["payload"].as_str().unwrap()).unwrap();
         assert_eq!(payload["left"], json!({"containers": 0, "networks": 0, "volumes": 0, "scratch_paths": 0, "secrets": 0, "ports": 0}));
         assert_eq!(payload["simulated"], true);
@@ -226,6 +228,26 @@ both_databases! {
         }).await;
         assert_eq!(node.runtime.containers(), 0);
         nothing_open(&p).await;
+    }
+
+    /// D03, D04: after a restore the same generation may mean something else. What a node says of the time before does not
+    /// count; it gets the order of this era, and what runs is neither restarted nor lost.
+    async fn a_new_era_asks_again_and_restarts_nothing(p: TestPlatform) {
+        let (mut node, ready, id) = launched(&p, "hello").await;
+        let before = ready.instance(&p.admin, &id).await["components"].clone();
+        let sent = crate::count(&p, "SELECT COUNT(*) FROM node_tasks WHERE state = 'done'").await;
+        assert_eq!((sent, node.runtime.counts().starts), (1, 1));
+        node.kill().await;
+        crate::execute(&p, "UPDATE platform SET era = era + 1").await;
+        node.start(gpuaas_faults::Faults::none()).await;
+        p.wait_ready(&node).await;
+        p.until("the order was sent again", async || {
+            crate::count(&p, "SELECT COUNT(*) FROM node_tasks WHERE attempts > 1 AND state = 'done'").await == 1
+        }).await;
+        assert_eq!(ready.instance(&p.admin, &id).await["components"], before);
+        assert_eq!(node.runtime.counts().starts, 1, "nothing was restarted");
+        p.admin.call(Route::InstanceStop, &[&ready.home.project, &id], None).await.expect(202);
+        ready.reaches(&p, &id, "stopped").await;
     }
 
     /// J-02, J-08, J-09: a declared port is reached through the data link; what is not declared is not reachable.

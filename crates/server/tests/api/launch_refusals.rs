@@ -66,7 +66,16 @@ both_databases! {
         assert_eq!((&made.body["manifest"], &made.body["status"]), (&sample, &json!("draft")));
         let seen = p.admin.call(Route::CatalogVersionGet, &["jupyter-cuda-dev", "1.4.2"], None).await.expect(200);
         assert_eq!(seen.body["manifest"], sample);
+        // E-20: a draft may be written again; what has been published may not.
+        let mut next = sample.clone();
+        next["display_name"] = json!("Jupyter, again");
+        let again = p.admin.call(Route::ManifestRegister, &[], Some(&next)).await.expect(201);
+        assert_eq!((&again.body["id"], &again.body["version"]), (&made.body["id"], &json!(2)));
+        assert_ne!(again.body["manifest_digest"], made.body["manifest_digest"]);
+        p.admin.call(Route::AppPublish, &["jupyter-cuda-dev", "1.4.2"], None).await.expect(200);
         p.admin.call(Route::ManifestRegister, &[], Some(&sample)).await.expect_error(409, "version_exists");
+        let seen = p.admin.call(Route::CatalogVersionGet, &["jupyter-cuda-dev", "1.4.2"], None).await.expect(200);
+        assert_eq!(seen.body["manifest"], next);
     }
 
     /// E-01, E-03, E-04, E-13, E-15, E-22, K-11: ladder and entitlements.

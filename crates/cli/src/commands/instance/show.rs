@@ -1,7 +1,7 @@
 //! One instance, and the proof of its end.
 
 use gpuaas_api::Route;
-use gpuaas_api::instances::{InstanceDetail, StoredReceipt, TimelineEntry};
+use gpuaas_api::instances::{InstanceDetail, ReceiptView, TimelineEntry};
 
 use super::InstanceArg;
 use crate::failure::Result;
@@ -37,7 +37,7 @@ pub(super) async fn receipt(session: &Session<'_>, instance: &InstanceArg) -> Re
     let (project, id) = instance.resolve(session).await?;
     let raw = session.read(Route::InstanceReceipt, &[&project, &id]).await?;
     let printer = session.printer();
-    let kept: StoredReceipt = parse(&raw)?;
+    let kept: ReceiptView = parse(&raw)?;
     let (mut facts, aloud) = receipt::facts(&kept, None);
     if printer.is_json() {
         printer.json(raw.get())?;
@@ -47,7 +47,7 @@ pub(super) async fn receipt(session: &Session<'_>, instance: &InstanceArg) -> Re
             facts = receipt::facts(&kept, parse::<InstanceDetail>(&raw).ok().as_ref()).0;
         }
         printer.members(&facts)?;
-        let removed = receipt::removed_rows(&kept);
+        let removed = receipt::removed_rows(&kept.receipt);
         if !removed.is_empty() {
             printer.text("")?;
             printer.table(REMOVED_TITLES, &removed)?;
