@@ -14,29 +14,21 @@ use crate::ids::{
 use crate::lifecycle::{Failure, Operation, State, Status, named};
 
 named! {
+    #[derive(Default)]
     OperatingMode {
+        #[default]
         TenantDedicated = "tenant_dedicated",
         PlatformManaged = "platform_managed",
     }
 }
 
 named! {
+    #[derive(Default)]
     ControlPlaneScope {
+        #[default]
         Project = "project",
         Tenant = "tenant",
         Platform = "platform",
-    }
-}
-
-impl Default for OperatingMode {
-    fn default() -> Self {
-        Self::TenantDedicated
-    }
-}
-
-impl Default for ControlPlaneScope {
-    fn default() -> Self {
-        Self::Project
     }
 }
 

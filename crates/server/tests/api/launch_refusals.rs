@@ -184,7 +184,7 @@ both_databases! {
     async fn a_whole_machine_counts_whole(p: TestPlatform) {
         let _node = p.node("one").await;
         let home = p.home("acme").await;
-        let project = &home.project.to_string();
+        let project = &home.project;
         let sku = json!({"slug": "machine", "shape": "baremetal", "gpu_count": 1, "vcpu": 1, "memory_mib": 512, "grant_policy": "auto"});
         p.admin.call(Route::SkuCreate, &[], Some(&sku)).await.expect(201);
         let wish = json!({"sku": "machine"});

@@ -47,7 +47,7 @@ impl EngineSocket {
 }
 
 async fn instance_events(stage: &Stage, id: &str) -> Vec<Value> {
-    let page = stage.admin.call(Route::InstanceEvents, &[&stage.project, &id], None).await.expect(200);
+    let page = stage.admin.call(Route::InstanceEvents, &[&stage.project, id], None).await.expect(200);
     page.body["items"].as_array().cloned().unwrap_or_default()
 }
 
@@ -162,7 +162,7 @@ impl Namespace {
             name: format!("gpuaas-{}", std::process::id()),
             host: format!("10.251.{high}.{}", low + 1),
         };
-        let (here, there) = (net.wire(), format!("{}-in", net.wire()));
+        let (here, there) = (Self::wire(), format!("{}-in", Self::wire()));
         run("ip", &["netns", "add", &net.name]);
         run("ip", &["link", "add", &here, "type", "veth", "peer", "name", &there]);
         run("ip", &["link", "set", &there, "netns", &net.name]);
@@ -174,7 +174,7 @@ impl Namespace {
         net
     }
 
-    fn wire(&self) -> String {
+    fn wire() -> String {
         format!("gt{}", std::process::id())
     }
 
@@ -200,7 +200,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        let _ = Command::new("ip").args(["link", "del", &self.wire()]).output();
+        let _ = Command::new("ip").args(["link", "del", &Self::wire()]).output();
         let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
     }
 }
