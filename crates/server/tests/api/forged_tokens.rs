@@ -19,6 +19,8 @@ use crate::hostile_input::{percent, raw_status};
 
 const ACCESS_TYPE: &str = "gpuaas-access+jwt";
 const ASSERTION_TYPE: &str = "gpuaas-assertion+jwt";
+const NODE_ACCESS_TYPE: &str = "gpuaas-node-access+jwt";
+const NODE_ASSERTION_TYPE: &str = "gpuaas-node-assertion+jwt";
 /// The order of the curve's group, little-endian: a signature stays good arithmetic when it is added.
 const GROUP_ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0,
@@ -33,17 +35,27 @@ enum Verifier {
     ExchangeAlias,
     Link,
     Unwrap,
+    NodeBearer,
+    NodeExchange,
 }
 
 impl Verifier {
-    const ALL: [Self; 6] =
-        [Self::Bearer, Self::Cookie, Self::Exchange, Self::ExchangeAlias, Self::Link, Self::Unwrap];
+    const ALL: [Self; 8] = [
+        Self::Bearer,
+        Self::Cookie,
+        Self::Exchange,
+        Self::ExchangeAlias,
+        Self::Link,
+        Self::Unwrap,
+        Self::NodeBearer,
+        Self::NodeExchange,
+    ];
 
     /// One code for every way to be wrong: a forger learns nothing from the answer.
     fn code(self) -> &'static str {
         match self {
-            Self::Bearer | Self::Cookie => "invalid_token",
-            Self::Exchange | Self::ExchangeAlias => "invalid_assertion",
+            Self::Bearer | Self::Cookie | Self::NodeBearer => "invalid_token",
+            Self::Exchange | Self::ExchangeAlias | Self::NodeExchange => "invalid_assertion",
             Self::Link => "invalid_link",
             Self::Unwrap => "invalid_wrap",
         }
@@ -69,6 +81,10 @@ impl Verifier {
                 anonymous.get(&format!("{}?code={}", Route::LoginLink.row().path, percent(value))).await
             }
             Self::Unwrap => anonymous.call(Route::Unwrap, &[], Some(&json!({ "token": value }))).await,
+            Self::NodeBearer => anonymous.clone().with_bearer(value).call(Route::NodeTrust, &[], None).await,
+            Self::NodeExchange => {
+                anonymous.call(Route::NodeTokenExchange, &[], Some(&json!({ "assertion": value }))).await
+            }
         }
     }
 }
@@ -97,6 +113,8 @@ struct Scene {
     other_pair: KeyPair,
     user: String,
     platform_id: String,
+    node: String,
+    node_pair: KeyPair,
     signer: Ed25519KeyPair,
     signer_id: String,
     now: i64,
@@ -142,7 +160,11 @@ impl Scene {
             p.admin.call(Route::ServiceAccountCreate, &[&home.project], Some(&wrapped)).await.expect(201);
         let wrap = wrapped.body["wrapped_private_key"]["token"].as_str().expect("a wrap token").to_owned();
         let (signer, signer_id) = platform_signer(p).await;
+        let node_pair = KeyPair::generate();
+        let node = crate::nodes::join(p, &node_pair, "edge").await;
         Self {
+            node,
+            node_pair,
             anonymous,
             cookie_name: cookie_name.to_owned(),
             session: session.to_owned(),
@@ -183,6 +205,31 @@ impl Scene {
         let genuine_at = &[Verifier::Exchange, Verifier::ExchangeAlias];
         Token { family: "assertion", key: &self.pair.pair, header, claims, genuine_at }
     }
+
+    fn node_access(&self) -> Token<'_> {
+        let claims = json!({
+            "iss": self.platform_id, "aud": "gpuaas-node", "sub": self.node, "jti": "0123456789abcdef",
+            "iat": self.now, "exp": self.now + 600,
+        });
+        let header = json!({"alg": "EdDSA", "typ": NODE_ACCESS_TYPE, "kid": self.signer_id});
+        Token {
+            family: "node access",
+            key: &self.signer,
+            header,
+            claims,
+            genuine_at: &[Verifier::NodeBearer],
+        }
+    }
+
+    fn node_assertion(&self, nonce: &str) -> Token<'_> {
+        let claims = json!({
+            "iss": self.node, "sub": self.node, "aud": "gpuaas-node-token", "jti": nonce,
+            "iat": self.now, "exp": self.now + 240,
+        });
+        let header = json!({"alg": "EdDSA", "typ": NODE_ASSERTION_TYPE, "kid": self.node});
+        let genuine_at = &[Verifier::NodeExchange];
+        Token { family: "node assertion", key: &self.node_pair.pair, header, claims, genuine_at }
+    }
 }
 
 /// A token before it is written down, right in everything.
@@ -216,6 +263,10 @@ fn twice(object: &Value, name: &str, value: &Value) -> String {
 }
 
 impl Token<'_> {
+    fn is_access(&self) -> bool {
+        self.family.ends_with("access")
+    }
+
     /// Signed over exactly these texts.
     fn written(&self, header: impl AsRef<[u8]>, claims: impl AsRef<[u8]>) -> String {
         let signed = format!("{}.{}", part(header), part(claims));
@@ -255,7 +306,7 @@ impl Token<'_> {
         let unsigned = |name: &str| {
             format!("{}.{}.", part(with(&self.header, "alg", json!(name))), part(self.claims.to_string()))
         };
-        let other_type = if self.family == "access" { ASSERTION_TYPE } else { ACCESS_TYPE };
+        let other_type = if self.is_access() { ASSERTION_TYPE } else { ACCESS_TYPE };
         self.named(vec![
             ("alg none and no signature", unsigned("none")),
             ("alg None and no signature", unsigned("None")),
@@ -295,7 +346,7 @@ impl Token<'_> {
         let jwk = json!({"kty": "OKP", "crv": "Ed25519", "x": own.public_key()});
         let signed_by_own =
             Token { key: &own.pair, header: self.header.clone(), claims: self.claims.clone(), ..*self };
-        let foreign_key = if self.family == "access" { &scene.pair.key_id } else { &scene.other_pair.key_id };
+        let foreign_key = if self.is_access() { &scene.pair.key_id } else { &scene.other_pair.key_id };
         let header = self.header.to_string();
         self.named(vec![
             ("no kid", self.with_header(without(&self.header, "kid"))),
@@ -336,14 +387,14 @@ impl Token<'_> {
         let claim = |name: &str, value: Value| self.with_claims(with(&self.claims, name, value));
         let no = |name: &str| self.with_claims(without(&self.claims, name));
         let (iat, text) = (scene.now, self.claims.to_string());
-        let longest = if self.family == "access" { 900 } else { 300 };
+        let longest = if self.is_access() { 900 } else { 300 };
         let times = |iat: i64, exp: i64| {
             let mut claims = self.claims.clone();
             claims["iat"] = json!(iat);
             claims["exp"] = json!(exp);
             self.with_claims(claims.to_string())
         };
-        let other_audience = if self.family == "access" { scene.platform_id.as_str() } else { "gpuaas-api" };
+        let other_audience = if self.is_access() { scene.platform_id.as_str() } else { "gpuaas-api" };
         self.named(vec![
             ("aud of somebody else", claim("aud", json!("someone-else"))),
             ("aud of another platform", claim("aud", json!("01890000-0000-7000-8000-00000000000a"))),
@@ -567,6 +618,12 @@ fn opaque(scene: &Scene) -> Vec<Forged> {
             scene.assertion("elsewhere-0123456789").genuine(),
             &[Verifier::Exchange, Verifier::ExchangeAlias],
         ),
+        named("a node's token", scene.node_access().genuine(), &[Verifier::NodeBearer]),
+        named(
+            "a node's assertion",
+            scene.node_assertion("elsewhere-0123456789").genuine(),
+            &[Verifier::NodeExchange],
+        ),
         named("somebody else's id with this secret", format!("{other_head}_{secret}"), &[]),
         named("a personal token cut", scene.personal[..scene.personal.len() - 1].to_owned(), &[]),
         named("a personal token cut to its id", head.to_owned(), &[]),
@@ -609,7 +666,8 @@ fn opaque(scene: &Scene) -> Vec<Forged> {
 
 fn corpus(scene: &Scene) -> Vec<Forged> {
     let mut all = Vec::new();
-    for token in [scene.access(), scene.assertion("forged-nonce-0123456789")] {
+    let nonce = "forged-nonce-0123456789";
+    for token in [scene.access(), scene.assertion(nonce), scene.node_access(), scene.node_assertion(nonce)] {
         all.extend(token.wrong_algorithms());
         all.extend(token.wrong_keys(scene));
         all.extend(token.wrong_claims(scene));
@@ -642,13 +700,15 @@ both_databases! {
         let scene = Scene::set(&p).await;
         Verifier::Bearer.ask(&scene, &scene.access().genuine()).await.expect(200);
         Verifier::Exchange.ask(&scene, &scene.assertion("control-0123456789").genuine()).await.expect(200);
+        Verifier::NodeBearer.ask(&scene, &scene.node_access().genuine()).await.expect(200);
+        Verifier::NodeExchange.ask(&scene, &scene.node_assertion("control-0123456789").genuine()).await.expect(200);
 
         let corpus = corpus(&scene);
         let mut distinct: Vec<&str> = corpus.iter().map(|forged| forged.value.as_str()).collect();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), corpus.len(), "every forgery is another one");
-        assert!(corpus.len() >= 300, "{} forgeries; the requirement is 60", corpus.len());
+        assert!(corpus.len() >= 590, "{} forgeries; the requirement is 60", corpus.len());
         let mut asked = 0;
         for forged in &corpus {
             for verifier in Verifier::ALL {
@@ -659,7 +719,7 @@ both_databases! {
                 }
             }
         }
-        assert!(asked >= 300 * Verifier::ALL.len() - 20, "{asked} attempts");
+        assert!(asked >= 590 * Verifier::ALL.len() - 20, "{asked} attempts");
 
         Verifier::Bearer.ask(&scene, &scene.personal).await.expect(200);
         Verifier::Cookie.ask(&scene, &scene.session).await.expect(200);

@@ -25,6 +25,13 @@ fn request(token: &str, pair: &KeyPair, name: &str) -> Value {
     json!({"token": token, "name": name, "public_key": pair.public_key(), "inventory": inventory()})
 }
 
+/// A machine with this key becomes a node; gives its id.
+pub async fn join(p: &TestPlatform, pair: &KeyPair, name: &str) -> String {
+    let body = request(&join_token(p).await, pair, name);
+    let joined = p.anonymous().call(Route::NodeJoin, &[], Some(&body)).await.expect(201);
+    joined.body["node_id"].as_str().unwrap().to_owned()
+}
+
 /// A node's own token, got the way nodes get it.
 async fn node_caller(p: &TestPlatform, node: &str, pair: &KeyPair) -> Caller {
     let id: gpuaas_domain::ids::NodeId = node.parse().unwrap();
@@ -93,12 +100,12 @@ both_databases! {
             caller.call(route, &[], None).await.expect_error(401, "invalid_token");
         }
         // A report about an instance that is not its own moves nothing.
-        let report = json!({"run_id": p.clock.uuid(), "full": true, "instances": [{"instance_id": p.clock.uuid(), "generation": 1,
+        let report = json!({"run_id": p.clock.uuid(), "full": true, "instances": [{"instance_id": p.clock.uuid(), "generation": 1, "era": 1,
             "phase": "running", "observed_at": 1}]});
         caller.call(Route::NodeReportPost, &[], Some(&report)).await.expect(204);
         for hostile in [
             json!({"run_id": "x", "full": true, "instances": []}),
-            json!({"run_id": p.clock.uuid(), "full": true, "instances": [{"instance_id": p.clock.uuid(), "generation": -1, "phase": "running", "observed_at": 1}]}),
+            json!({"run_id": p.clock.uuid(), "full": true, "instances": [{"instance_id": p.clock.uuid(), "generation": -1, "era": 1, "phase": "running", "observed_at": 1}]}),
             json!({"run_id": p.clock.uuid(), "full": true, "instances": [], "extra": 1}),
         ] {
             caller.call(Route::NodeReportPost, &[], Some(&hostile)).await.expect_error(400, "validation_failed");
