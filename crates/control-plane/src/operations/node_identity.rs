@@ -269,7 +269,8 @@ pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
     let claims = machine_token::check_node_access(&unverified, &key, &issuer, NODE_AUDIENCE, plane.now())
         .map_err(|no| invalid(format!("node token: {no:?}")))?;
     let found = plane.store.read().await?.find_node_key(claims.sub).await?;
-    if found.is_none_or(|(standing, _)| standing != NodeStanding::Active) {
+    let (standing, _) = found.ok_or_else(|| invalid("unknown node".into()))?;
+    if standing != NodeStanding::Active {
         return Err(node_revoked());
     }
     let expires_at =
