@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gpuaas_agent_protocol::receipt;
 use gpuaas_agent_protocol::report::{InstanceReport, Phase};
@@ -108,17 +109,26 @@ async fn walk(action: Action) {
     assert_eq!(met, points.into_iter().collect(), "every place lies on the way of some operation");
 }
 
+/// C01, C03.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_death_at_any_step_converges() {
     walk(Action::Die).await;
 }
 
+/// C01, C03.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_error_at_any_step_converges() {
     walk(Action::Error).await;
 }
 
+/// C01, C03.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_step_can_be_done_twice() {
     walk(Action::Twice).await;
+}
+
+/// C01, C03.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_step_can_take_its_time() {
+    walk(Action::Stall(Duration::from_millis(20))).await;
 }
