@@ -23,6 +23,7 @@ pub mod operations;
 pub mod reconcilers;
 
 pub use context::{Caller, Credential, Known, OpContext, Origin, Pending, Prepared, RouteFacts, Target};
+pub use gpuaas_program::{Clock, SystemClock};
 pub use node_link::{ByteStream, Delivery, LinkCall, LinkError, LogBytes, NoLinks, NodeLink};
-pub use plane::{AgentDoor, Clock, ControlPlane, LaunchSettings, RegistrySource, Settings, SystemClock};
+pub use plane::{AgentDoor, ControlPlane, LaunchSettings, RegistrySource, Settings};
 pub use tokens::{OpaqueKind, OpaqueToken};

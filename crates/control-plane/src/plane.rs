@@ -11,6 +11,7 @@ use gpuaas_domain::machine_token::MAX_TOKEN_TTL_SECONDS;
 use gpuaas_domain::manifest::{Registries, Registry};
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_faults::Faults;
+use gpuaas_program::Clock;
 use gpuaas_store::sealed::{SealedSecret, TokenKey};
 use gpuaas_store::{Stamp, Store};
 use ring::signature::Ed25519KeyPair;
@@ -18,24 +19,6 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::node_link::{NoLinks, NodeLink};
-
-/// Where "now" comes from. A parameter, so that tests can move it.
-pub trait Clock: Send + Sync {
-    fn now(&self) -> Timestamp;
-}
-
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
-    fn now(&self) -> Timestamp {
-        let since_1970 = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .expect("the clock of a server is after 1970");
-        let micros = i64::try_from(since_1970.as_micros()).expect("the year is below 292 000");
-        Timestamp::from_unix_micros(micros).expect("the present is representable")
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Settings {

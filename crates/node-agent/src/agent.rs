@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use gpuaas_agent_protocol::inventory::{NodeInventory, Runtime};
 use gpuaas_agent_protocol::report::{InstanceReport, NodeReport};
+use gpuaas_program::Spawner;
 use gpuaas_tunnel::KeepAlive;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
@@ -17,7 +18,6 @@ use crate::links::{Link, LinkState};
 use crate::platform::{CallError, Platform};
 use crate::seams::{Answer, ChangeFeed, Workloads};
 use crate::service::{AgentApi, LinkKind, TrustSource};
-use crate::spawner::Spawner;
 use crate::wall_clock::random;
 
 /// How often what is done.

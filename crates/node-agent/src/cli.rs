@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpuaas_domain::{Error, Result};
+use gpuaas_program::Spawner;
+use gpuaas_program::logging::{self, Form};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::agent::{self, Parts, Rhythm};
-use crate::config::{self, Config};
+use crate::config::{self, Config, LogFormat};
 use crate::identity::{StateFolder, write_whole};
 use crate::inventory;
 use crate::join::{self, JoinToken, Outcome};
 use crate::links::LinkState;
 use crate::pinned::Pin;
 use crate::platform::Platform;
-use crate::spawner::Spawner;
 use crate::wall_clock::{Clock as _, SystemClock};
 use crate::wiring;
 
@@ -169,7 +170,11 @@ async fn join(config: &Config, arguments: Join) -> Result<()> {
 }
 
 async fn run_agent(config: Config) -> Result<()> {
-    crate::logging::init(&config.log);
+    let form = match config.log.format {
+        LogFormat::Text => Form::Text,
+        LogFormat::Json => Form::Json { always: &[] },
+    };
+    logging::init(config.log.level.name(), form);
     let state = StateFolder::at(&config.state_dir);
     let identity = state.get_identity()?;
     let _lock = state.lock()?;

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gpuaas_agent_protocol::inventory::Runtime;
+use gpuaas_program::Spawner;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-
-use crate::spawner::Spawner;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 4 * 1024 * 1024;

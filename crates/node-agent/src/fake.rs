@@ -116,7 +116,7 @@ impl Workloads for Fake {
                 ("main", 80) => {
                     let (near, far) = tokio::io::duplex(1024);
                     let (mut read, mut write) = tokio::io::split(far);
-                    crate::spawner::Spawner::default().spawn(async move {
+                    gpuaas_program::Spawner::default().spawn(async move {
                         let _ = tokio::io::copy(&mut read, &mut write).await;
                         let _ = tokio::io::AsyncWriteExt::shutdown(&mut write).await;
                     });

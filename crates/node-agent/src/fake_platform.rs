@@ -13,6 +13,7 @@ use gpuaas_agent_protocol::task::Verifier;
 use gpuaas_api::agent::{JoinRequest, NODE_TOKEN_AUDIENCE, NodeTokenRequest};
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::machine_token::{check_assertion, open_node_assertion};
+use gpuaas_program::Spawner;
 use gpuaas_tunnel::{KeepAlive, Link, accept, handshake_answer};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -28,7 +29,6 @@ use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
 use crate::links::{CONTROL_PATH, DATA_PATH};
-use crate::spawner::Spawner;
 use crate::wall_clock::{Clock as _, SystemClock};
 
 pub(crate) const JOIN_TOKEN: &str = "jt-1.s3cret";

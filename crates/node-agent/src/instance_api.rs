@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gpuaas_agent_protocol::report::{ComponentReport, InstanceReport};
+use gpuaas_program::Spawner;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
@@ -22,7 +23,6 @@ use uuid::Uuid;
 
 use crate::http_door::{Door, Limits};
 use crate::seams::{Answer, InstanceDoor, Workloads};
-use crate::spawner::Spawner;
 
 pub const PORT: u16 = 7075;
 const MAX_BODY: usize = 64 * 1024;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpuaas_program::Spawner;
 use gpuaas_tunnel::{Backoff, Error as TunnelError, KeepAlive, Scope, client_config_with_ca, dial, serve};
 use hyper::service::service_fn;
 use rustls::ClientConfig;
@@ -12,7 +13,6 @@ use tokio::time::Instant;
 
 use crate::platform::{CallError, Platform};
 use crate::service::{AgentApi, LinkKind};
-use crate::spawner::Spawner;
 use crate::wall_clock::random;
 
 /// Where the platform accepts the links, by WebSocket.

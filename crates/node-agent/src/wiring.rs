@@ -10,6 +10,7 @@ use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
 use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use gpuaas_program::Spawner;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -26,7 +27,6 @@ use crate::runtime::simulated::SimulatedRuntime;
 use crate::seams::{
     Answer, ByteStream, ChangeFeed, Failure, ImageSource, LogBytes, NoAnswer, PullTicket, Workloads,
 };
-use crate::spawner::Spawner;
 use crate::{engine, inventory};
 
 const LOOK_AT_ENGINE: Duration = Duration::from_secs(10);

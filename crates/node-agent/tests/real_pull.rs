@@ -11,7 +11,7 @@ use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::{Digest, FailureReason};
 use gpuaas_node_agent::pull::{PullEndpoint, PullSettings};
 use gpuaas_node_agent::seams::{ImageSource as _, PullTicket};
-use gpuaas_node_agent::spawner::Spawner;
+use gpuaas_program::Spawner;
 use ring::rand::SecureRandom as _;
 
 const SOCKET: &str = "/var/run/docker.sock";

@@ -9,6 +9,5 @@ pub mod http;
 pub mod listener;
 pub mod metrics;
 pub mod roles;
-pub mod tasks;
 pub mod telemetry;
 pub mod tls;

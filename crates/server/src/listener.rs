@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use gpuaas_program::Spawner;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -15,7 +16,6 @@ use tower::Service as _;
 
 use crate::config::Http;
 use crate::metrics::Metrics;
-use crate::tasks::Tasks;
 
 /// The other end of a connection, for limits and logs.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ pub struct Listener {
 
 impl Listener {
     /// Serves until asked to stop, then finishes what is under way.
-    pub async fn serve(self, app: Router, tasks: Tasks) {
+    pub async fn serve(self, app: Router, tasks: Spawner) {
         let acceptor = self.tls.clone().map(TlsAcceptor::from);
         let graceful = GracefulShutdown::new();
         let slots = Arc::new(Semaphore::new(self.settings.max_connections));
         let builder = Arc::new(self.builder());
-        let connections = Tasks::default();
+        let connections = Spawner::default();
         loop {
             let accepted = tokio::select! {
                 () = tasks.stopped() => break,

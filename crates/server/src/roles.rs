@@ -10,13 +10,13 @@ use gpuaas_control_plane::{AgentDoor, Clock, ControlPlane, Settings, SystemClock
 use gpuaas_custody::{Entropy, LocalCustody, SecretStore, SystemEntropy};
 use gpuaas_domain::ids::{AuditId, EventId, uuid_v7};
 use gpuaas_domain::{Error, Result, chain};
+use gpuaas_program::Spawner;
 use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
 
 use crate::agents::{self, Agents, Links, NodeGate, PlatformGate};
 use crate::config::Config;
 use crate::listener::{Listener, bind};
 use crate::metrics::{LoopLabels, Metrics};
-use crate::tasks::Tasks;
 use crate::tls::AgentTrust;
 use crate::{http, tls};
 
@@ -121,7 +121,7 @@ pub struct Running {
     pub address: SocketAddr,
     pub public_url: String,
     pub agents: Agents,
-    pub tasks: Tasks,
+    pub tasks: Spawner,
     pub metrics: Arc<Metrics>,
 }
 
@@ -146,7 +146,7 @@ pub async fn start_api_with_gate(
     opened: Opened,
     gate: Arc<dyn NodeGate>,
 ) -> Result<Running> {
-    let tasks = Tasks::default();
+    let tasks = Spawner::default();
     let metrics = Arc::new(Metrics::new());
     let tls = tls::server_config(config)?;
     let socket = bind(config.http.listen).await?;
@@ -165,7 +165,7 @@ pub async fn start_api_with_gate(
     Ok(Running { plane, address, public_url, agents, tasks, metrics })
 }
 
-fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks) {
+fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Spawner) {
     // The owner's name must differ between processes, or two would share a lease.
     let owner = format!("worker-{}", chain::hex(&plane.entropy.bytes16()));
     let (p, o, stop) = (plane.clone(), owner.clone(), tasks.clone());
@@ -210,7 +210,7 @@ fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Tasks)
 }
 
 /// The dispatcher has a wake-up of its own, so that an order goes out at once.
-fn start_dispatch(plane: &Arc<ControlPlane>, owner: &str, metrics: &Arc<Metrics>, tasks: &Tasks) {
+fn start_dispatch(plane: &Arc<ControlPlane>, owner: &str, metrics: &Arc<Metrics>, tasks: &Spawner) {
     let (plane, owner, metrics, stop) = (plane.clone(), owner.to_owned(), metrics.clone(), tasks.clone());
     tasks.spawn(async move {
         let labels = LoopLabels { name: "dispatch" };
@@ -255,7 +255,7 @@ fn run_loop<F, W>(
     on_commit: bool,
     plane: &Arc<ControlPlane>,
     metrics: &Arc<Metrics>,
-    tasks: &Tasks,
+    tasks: &Spawner,
     turn: F,
 ) where
     F: Fn() -> W + Send + 'static,

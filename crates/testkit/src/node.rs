@@ -18,18 +18,11 @@ use gpuaas_node_agent::join::{JoinToken, join};
 use gpuaas_node_agent::platform::Platform;
 use gpuaas_node_agent::runtime::simulated::SimulatedRuntime;
 use gpuaas_node_agent::seams::Workloads;
-use gpuaas_node_agent::spawner::Spawner;
-use gpuaas_node_agent::wall_clock::Clock;
 use gpuaas_node_agent::wiring::NoImages;
+use gpuaas_program::Spawner;
 use serde_json::json;
 
 use crate::{Caller, MovableClock, TestPlatform};
-
-impl Clock for MovableClock {
-    fn now(&self) -> gpuaas_domain::Timestamp {
-        self.timestamp()
-    }
-}
 
 /// A node that simulates its engine and nothing else.
 pub struct SimulatedNode {

@@ -217,6 +217,15 @@ impl RuntimeKind {
     }
 }
 
+impl PacketFilter {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Off => "off",
+        }
+    }
+}
+
 impl LogFormat {
     pub fn name(self) -> &'static str {
         match self {
@@ -244,7 +253,7 @@ fn seconds(count: u32) -> Duration {
 
 impl Config {
     /// What types alone cannot say.
-    fn validate(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let mut wrong = Vec::new();
         let mut range = |path: &str, value: u32, least: u32, most: u32| {
             if !(least..=most).contains(&value) {
@@ -322,7 +331,7 @@ impl Config {
         let text = |text: &dyn std::fmt::Display| format!("{:?}", text.to_string());
         let mut out = format!(
             "state_dir = {}\nruntime = {}\n\n[docker]\nsocket = {}\ndata_dir = {}\n\n[network]\nrange = {}\n\
-             instance_api_port = {}\n\n[storage]\nscratch_dir = {}\n\n[pull]\nstall_seconds = {}\n\
+             instance_api_port = {}\npacket_filter = {}\n\n[storage]\nscratch_dir = {}\n\n[pull]\nstall_seconds = {}\n\
              deadline_seconds = {}\nconnect_seconds = {}\n\n[inventory]\nsearch_path = {}\ntool_seconds = {}\n\n\
              [report]\ninterval_seconds = {}\n\n[log]\nlevel = {}\nformat = {}\n",
             text(&self.state_dir.display()),
@@ -331,6 +340,7 @@ impl Config {
             text(&self.docker.data_dir.display()),
             text(&self.network.range),
             self.network.instance_api_port,
+            text(&self.network.packet_filter.name()),
             text(&self.storage.scratch_dir.display()),
             self.pull.stall_seconds,
             self.pull.deadline_seconds,

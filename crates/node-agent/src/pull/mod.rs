@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::{Digest, FailureReason};
+use gpuaas_program::Spawner;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use crate::inventory::architecture;
 use crate::seams::{Answer, Failure, ImageSource, PullTicket};
-use crate::spawner::Spawner;
 use crate::wall_clock::random_text;
 use manifest::Manifest;
 use ticket::Ticket;

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
 use gpuaas_agent_protocol::Digest;
+use gpuaas_program::Spawner;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -22,7 +23,6 @@ use super::upstream::Upstream;
 use super::{Tickets, lock};
 use crate::http_door::{Door, Limits};
 use crate::seams::Failure;
-use crate::spawner::Spawner;
 
 type Answer = Response<UnsyncBoxBody<Bytes, Failure>>;
 

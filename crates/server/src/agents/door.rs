@@ -10,6 +10,7 @@ use axum::routing::get;
 use gpuaas_agent_protocol::link::{CONTROL_PATH, DATA_PATH};
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::{Error, Secret};
+use gpuaas_program::Spawner;
 use gpuaas_tunnel::{KeepAlive, accept, handshake_answer};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -17,12 +18,11 @@ use hyper_util::rt::TokioIo;
 use super::NodeGate;
 use super::links::{Kind, Links};
 use crate::http::{ApiResult, AppState, Presented, presented};
-use crate::tasks::Tasks;
 
 pub(super) struct Door {
     pub(super) gate: Arc<dyn NodeGate>,
     pub(super) links: Arc<Links>,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: Spawner,
 }
 
 pub(super) fn router(door: Arc<Door>) -> Router<AppState> {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::{Error, Result};
+use gpuaas_program::Spawner;
 
 use crate::config::Config;
 use crate::http::{self, AppState};
 use crate::listener::{Listener, bind};
 use crate::metrics::Metrics;
-use crate::tasks::Tasks;
 use crate::tls;
 
 pub use gate::PlatformGate;
@@ -71,7 +71,7 @@ pub async fn start(
     gate: Arc<dyn NodeGate>,
     links: Arc<Links>,
     metrics: Arc<Metrics>,
-    tasks: &Tasks,
+    tasks: &Spawner,
 ) -> Result<Agents> {
     let tls = tls::agents_server_config(config)?;
     let trust = tls::agent_trust(config)?;

@@ -326,7 +326,7 @@ impl LogLevel {
 
 impl Config {
     /// What types alone cannot say.
-    pub fn validate(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let mut wrong = Vec::new();
         let mut range = |path: &str, value: i64, least: i64, most: i64| {
             if !(least..=most).contains(&value) {

@@ -2,40 +2,15 @@
 
 use std::fmt::Write as _;
 
+use gpuaas_program::config::for_each_setting;
 use serde_json::Value;
 
 use super::Config;
-
-fn schema() -> Value {
-    schemars::schema_for!(Config).to_value()
-}
 
 struct Setting {
     key: String,
     about: String,
     kind: String,
-}
-
-fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
-    node.get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| root.pointer(reference.trim_start_matches('#')))
-        .unwrap_or(node)
-}
-
-fn collect(root: &Value, node: &Value, prefix: &str, out: &mut Vec<Setting>) {
-    let Some(properties) = node.get("properties").and_then(Value::as_object) else { return };
-    for (name, property) in properties {
-        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let target = resolve(root, property);
-        if target.get("properties").is_some() {
-            collect(root, target, &key, out);
-            continue;
-        }
-        let text = |node: &Value| node.get("description").and_then(Value::as_str).map(str::to_owned);
-        let about = text(property).or_else(|| text(target)).unwrap_or_default().replace('\n', " ");
-        out.push(Setting { key, about, kind: kind(target) });
-    }
 }
 
 fn kind(node: &Value) -> String {
@@ -60,14 +35,13 @@ fn kind(node: &Value) -> String {
 }
 
 fn settings() -> Vec<Setting> {
-    let root = schema();
     let mut out = Vec::new();
-    collect(&root, &root, "", &mut out);
+    for_each_setting::<Config>(|key, place, target| {
+        let text = |node: &Value| node.get("description").and_then(Value::as_str).map(str::to_owned);
+        let about = text(place).or_else(|| text(target)).unwrap_or_default().replace('\n', " ");
+        out.push(Setting { key: key.to_owned(), about, kind: kind(target) });
+    });
     out
-}
-
-pub(super) fn known_keys() -> Vec<String> {
-    settings().into_iter().map(|setting| setting.key).collect()
 }
 
 /// Key and value of every setting, secrets masked.
@@ -174,7 +148,7 @@ mod tests {
     #[test]
     fn every_setting_is_shown_and_documented() {
         let shown: Vec<_> = values(&Config::default()).into_iter().map(|(key, _)| key).collect();
-        let mut known = known_keys();
+        let mut known = gpuaas_program::config::known_keys::<Config>();
         let mut sorted = shown.clone();
         known.sort();
         sorted.sort();

@@ -17,6 +17,7 @@ use gpuaas_api::{Access, RateClass, Route};
 use gpuaas_control_plane::{Caller, ControlPlane, OpContext, Origin, RouteFacts};
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::{Error, Kind};
+use gpuaas_program::Spawner;
 use gpuaas_store::idempotency::{Key, RETENTION_SECONDS, Stored};
 use http_body_util::BodyExt as _;
 use ring::digest::{Context, SHA256};
@@ -34,14 +35,13 @@ use super::{reply, story};
 use crate::config::{Config, Limits};
 use crate::listener::Peer;
 use crate::metrics::{Metrics, RequestLabels};
-use crate::tasks::Tasks;
 
 pub type AppState = Arc<App>;
 
 pub struct App {
     pub(crate) plane: Arc<ControlPlane>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: Spawner,
     pub(crate) public_url: String,
     pub(crate) origins: OwnOrigins,
     pub(crate) cookie_name: String,
@@ -62,7 +62,7 @@ impl App {
         config: &Config,
         public_url: String,
         metrics: Arc<Metrics>,
-        tasks: Tasks,
+        tasks: Spawner,
     ) -> AppState {
         let Limits {
             reads_per_second,

@@ -89,7 +89,7 @@ impl StreamPlace {
         Ok(Self { call: call.clone(), credential, _slot: slot, _seat: seat })
     }
 
-    pub(super) fn tasks(&self) -> crate::tasks::Tasks {
+    pub(super) fn tasks(&self) -> gpuaas_program::Spawner {
         self.call.app.tasks.clone()
     }
 

@@ -37,10 +37,10 @@ use aide::openapi::OpenApi;
 use axum::Router;
 use gpuaas_api::Route;
 use gpuaas_control_plane::ControlPlane;
+use gpuaas_program::Spawner;
 
 use crate::config::Config;
 use crate::metrics::Metrics;
-use crate::tasks::Tasks;
 
 pub(crate) use credential::{Presented, presented};
 pub use door::{App, AppState};
@@ -205,7 +205,7 @@ pub fn state(
     config: &Config,
     public_url: String,
     metrics: Arc<Metrics>,
-    tasks: Tasks,
+    tasks: Spawner,
 ) -> AppState {
     App::new(plane, config, public_url, metrics, tasks)
 }

@@ -26,7 +26,7 @@ fn request(token: &str, pair: &KeyPair, name: &str) -> Value {
 }
 
 /// A machine with this key becomes a node; gives its id.
-pub async fn join(p: &TestPlatform, pair: &KeyPair, name: &str) -> String {
+pub(crate) async fn join(p: &TestPlatform, pair: &KeyPair, name: &str) -> String {
     let body = request(&join_token(p).await, pair, name);
     let joined = p.anonymous().call(Route::NodeJoin, &[], Some(&body)).await.expect(201);
     joined.body["node_id"].as_str().unwrap().to_owned()

@@ -12,8 +12,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::config::{Log, LogFormat};
-use crate::wall_clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock};
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    /// With these fields on every line, null where they do not apply, so that a search by one never misses a line.
+    Json {
+        always: &'static [&'static str],
+    },
+}
 
 /// Longest text of one field: a log line must not become a store for what others send.
 const MAX_FIELD: usize = 2_000;
@@ -40,6 +49,10 @@ impl Visit for Fields {
         self.put(field, value.into());
     }
 
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.put(field, value.into());
     }
@@ -51,7 +64,7 @@ impl Visit for Fields {
 
 struct Lines<C> {
     clock: C,
-    format: LogFormat,
+    form: Form,
 }
 
 impl<S, C> Layer<S> for Lines<C>
@@ -88,9 +101,9 @@ where
         event.record(&mut own);
         fields.extend(own.0);
         let (at, level) = (self.clock.now().to_string(), event.metadata().level().as_str());
-        let line = match self.format {
-            LogFormat::Text => text(&at, level, fields),
-            LogFormat::Json => json(&at, level, event.metadata().target(), fields),
+        let line = match self.form {
+            Form::Text => text(&at, level, fields),
+            Form::Json { always } => json(&at, level, event.metadata().target(), fields, always),
         };
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
@@ -111,19 +124,23 @@ fn text(at: &str, level: &str, mut fields: Map<String, Value>) -> String {
     line
 }
 
-fn json(at: &str, level: &str, target: &str, fields: Map<String, Value>) -> String {
+fn json(at: &str, level: &str, target: &str, fields: Map<String, Value>, always: &[&str]) -> String {
     let mut line = Map::new();
     line.insert("timestamp".into(), at.into());
     line.insert("level".into(), level.into());
     line.insert("target".into(), target.into());
     line.extend(fields);
+    for name in always {
+        line.entry(*name).or_insert(Value::Null);
+    }
+    // Control characters are escaped in JSON, so one event is always one line.
     Value::Object(line).to_string() + "\n"
 }
 
 /// Starts logging. A second call (tests) does nothing.
-pub(crate) fn init(log: &Log) {
-    let filter = EnvFilter::new(format!("{},hyper=warn,h2=warn,rustls=warn", log.level.name()));
-    let lines = Lines { clock: SystemClock, format: log.format };
+pub fn init(level: &str, form: Form) {
+    let filter = EnvFilter::new(format!("{level},sqlx=warn,hyper=warn,h2=warn,rustls=warn"));
+    let lines = Lines { clock: SystemClock, form };
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
 }
 
@@ -140,8 +157,9 @@ mod tests {
             fields
         };
         assert_eq!(text("T", "INFO", fields()), "T INFO  it's\\nup n=3 x=\"a\\nb\"\n");
-        let line = super::json("T", "INFO", "t", fields());
+        let line = super::json("T", "INFO", "t", fields(), &["n", "who"]);
         assert_eq!(line.matches('\n').count(), 1);
         assert!(line.contains("\"message\":\"it's\\nup\""), "{line}");
+        assert!(line.contains("\"n\":3") && line.contains("\"who\":null"), "{line}");
     }
 }

@@ -1,4 +1,4 @@
-//! Background work that shutdown waits for. Nothing in the server runs untracked.
+//! Background work that the end of a program waits for. Nothing runs untracked.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ const MANY: u32 = 1 << 20;
 
 /// Spawns tasks and tells them when to stop.
 #[derive(Clone)]
-pub struct Tasks {
+pub struct Spawner {
     running: Arc<Semaphore>,
     stop: Arc<watch::Sender<bool>>,
 }
 
-impl Default for Tasks {
+impl Default for Spawner {
     fn default() -> Self {
         Self { running: Arc::new(Semaphore::new(MANY as usize)), stop: Arc::new(watch::Sender::new(false)) }
     }
 }
 
-impl Tasks {
+impl Spawner {
     #[expect(clippy::disallowed_methods, reason = "this is the tracked spawner the lint asks for")]
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let running = self.running.clone();
@@ -31,7 +31,15 @@ impl Tasks {
         });
     }
 
-    /// Ends when the server is asked to stop.
+    /// Like [`Spawner::spawn`]; the work is dropped where it stands when the program stops.
+    pub fn spawn_until_stop(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let this = self.clone();
+        self.spawn(async move {
+            tokio::select! { () = work => {}, () = this.stopped() => {} }
+        });
+    }
+
+    /// Ends when the program is asked to stop.
     pub async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
         let _ = stop.wait_for(|stopping| *stopping).await;
