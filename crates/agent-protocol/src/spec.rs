@@ -234,6 +234,10 @@ impl WorkloadSpec {
         for (index, component) in self.components.iter().enumerate() {
             let at = format!("/components/{index}");
             component.check(&at)?;
+            // The network is the instance's: what one component may reach, all may.
+            if component.egress != self.components[0].egress {
+                return fault(format!("{at}/egress"), "All components of an instance have the same egress.");
+            }
             if !names.insert(&component.name) {
                 return fault(format!("{at}/name"), "Each component needs a name of its own.");
             }
@@ -451,10 +455,14 @@ fn check_mount_path(path: &str, mount: &str) -> Result<(), SpecFault> {
     }
 }
 
+/// Whether a device can be named by this: it stands in lists that are separated by commas.
+pub fn is_device_id(uuid: &str) -> bool {
+    (1..=128).contains(&uuid.len())
+        && uuid.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':' | b'.'))
+}
+
 fn check_device(path: &str, uuid: &str) -> Result<(), SpecFault> {
-    let clean = (1..=128).contains(&uuid.len())
-        && uuid.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':' | b'.'));
-    if clean { Ok(()) } else { fault(path, "A device id is letters, digits and - _ : .") }
+    if is_device_id(uuid) { Ok(()) } else { fault(path, "A device id is letters, digits and - _ : .") }
 }
 
 fn check_upstream(path: &str, upstream: &str) -> Result<(), SpecFault> {

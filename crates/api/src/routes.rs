@@ -213,7 +213,7 @@ routes! {
     NodeTokenExchange: Post "/api/v1/auth/node/token", Public, Some("auth.node_token"), Credential, "Node agents", "Exchange a node's signed assertion for an access token.";
     NodeTrust: Get "/api/v1/node/trust", Node, None, Read, "Node agents", "The keys that sign orders, the era, and the server's time.";
     NodeInventoryPut: Put "/api/v1/node/inventory", Node, Some("nodes.inventory"), Write, "Node agents", "What the node has.", large;
-    NodeReportPost: Post "/api/v1/node/reports", Node, Some("nodes.report"), Free, "Node agents", "What the node sees.", large;
+    NodeReportPost: Post "/api/v1/node/reports", Node, Some("nodes.report"), Write, "Node agents", "What the node sees.", large;
 
     SkuList: Get "/api/v1/skus", SignedIn, None, Read, "SKUs", "What can be allocated, with today's prices.";
     SkuCreate: Post "/api/v1/skus", Needs(P::SkuManage, Platform), Some("skus.create"), Write, "SKUs", "Offer something new.";

@@ -154,6 +154,8 @@ pub struct NodeView {
     /// Devices that active allocations hold.
     pub held: Vec<GpuId>,
     pub allocations: Vec<Taken>,
+    /// Whose things were ended without the node's word and may still be there.
+    pub unswept: Vec<TenantId>,
 }
 
 /// What one active allocation takes of a node.
@@ -223,8 +225,14 @@ fn fit_on(
     if let Some(obstacle) = view.node.obstacles().into_iter().next() {
         return Err((obstacle.code, obstacle.message));
     }
-    if mode == BoundaryMode::DedicatedNode && view.allocations.iter().any(|taken| taken.tenant != tenant) {
-        return Err(("other_tenant", "Another tenant has the node.".into()));
+    if mode == BoundaryMode::DedicatedNode {
+        if view.allocations.iter().any(|taken| taken.tenant != tenant) {
+            return Err(("other_tenant", "Another tenant has the node.".into()));
+        }
+        if view.unswept.iter().any(|other| *other != tenant) {
+            let message = "Something of another tenant was ended without the node, which has not swept yet.";
+            return Err(("unswept", message.into()));
+        }
     }
     let whole = |taken: &Taken| taken.shape == Shape::Baremetal;
     if view.allocations.iter().any(whole) || (sku.shape == Shape::Baremetal && !view.allocations.is_empty()) {

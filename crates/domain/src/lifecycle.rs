@@ -90,6 +90,8 @@ pub enum Event {
     Refused {
         generation: i64,
         failure: Failure,
+        /// It was sent before, and the answer to that was lost.
+        perhaps_taken: bool,
     },
     /// What the node sees.
     Observed {
@@ -184,7 +186,9 @@ pub fn apply(state: State, event: Event, at: Timestamp) -> Result<(State, Vec<Ef
             effects.extend(over.then_some(E::FinishOrder));
             Ok((state, effects))
         }
-        Event::Refused { generation, failure } => Ok(refused(state, generation, failure)),
+        Event::Refused { generation, failure, perhaps_taken } => {
+            Ok(refused(state, generation, failure, perhaps_taken))
+        }
         Event::Observed { generation, phase, health, failure } => {
             Ok(observed(state, generation, phase, health, failure, at))
         }
@@ -306,12 +310,27 @@ fn delivered(state: State, generation: i64) -> (State, Vec<Effect>) {
     (State { observed, ..state }, Vec::new())
 }
 
-fn refused(state: State, generation: i64, failure: Failure) -> (State, Vec<Effect>) {
+fn refused(state: State, generation: i64, failure: Failure, perhaps_taken: bool) -> (State, Vec<Effect>) {
     match state.status {
+        S::Created | S::Starting if generation == state.desired && perhaps_taken => {
+            end_by_stop(state, Some(failure), "refused")
+        }
         S::Created | S::Starting if generation == state.desired => fail(state, failure),
         // A stop or removal is never given up: the order is sent again.
         _ => (state, Vec::new()),
     }
+}
+
+/// The node may have it, or has it: the only honest end is to have it stop and say so.
+fn end_by_stop(state: State, failure: Option<Failure>, why: &'static str) -> (State, Vec<Effect>) {
+    let next = State {
+        status: S::Stopping,
+        operation: Some(Op::Stop),
+        desired: state.desired + 1,
+        failure: failure.or(state.failure),
+        ..state
+    };
+    (next, vec![E::SupersedeOrders, E::RevokeAccess, E::Order(OrderKind::Stop), E::Note(why)])
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a move consumes the state it starts from")]
@@ -359,6 +378,11 @@ fn observed(
                 || Failure { reason: FailureReason::Internal, detail: "the node gave no reason".into() };
             fail(state, failure.unwrap_or_else(unknown))
         }
+        // Written off, and there all the same.
+        (
+            Phase::Accepted | Phase::Pulling | Phase::Creating | Phase::Starting | Phase::Running,
+            S::Failed,
+        ) => end_by_stop(state, None, "runaway"),
         _ => (state, Vec::new()),
     };
     effects.extend(more);
@@ -412,17 +436,10 @@ fn overdue(state: State, delivered: bool) -> (State, Vec<Effect>) {
             effects.insert(0, E::SupersedeOrders);
             (state, effects)
         }
-        // The node may have heard: the only honest end is to have it stop and say so.
         S::Created | S::Starting => {
             let detail = "the node took the launch and was not heard of again in time".to_owned();
-            let next = State {
-                status: S::Stopping,
-                operation: Some(Op::Stop),
-                desired: state.desired + 1,
-                failure: Some(Failure { reason: FailureReason::DeadlineExceeded, detail }),
-                ..state
-            };
-            (next, vec![E::SupersedeOrders, E::RevokeAccess, E::Order(OrderKind::Stop), E::Note("overdue")])
+            let failure = Failure { reason: FailureReason::DeadlineExceeded, detail };
+            end_by_stop(state, Some(failure), "overdue")
         }
         S::Running | S::Stopping | S::Stopped | S::Failed => (state, Vec::new()),
     }

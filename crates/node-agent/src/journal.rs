@@ -53,6 +53,13 @@ pub enum Wish {
     Gone,
 }
 
+impl Wish {
+    /// Nothing of it is to run.
+    fn is_end(&self) -> bool {
+        matches!(self, Self::Stop { .. } | Self::Remove { .. } | Self::Gone)
+    }
+}
+
 impl From<Order> for Wish {
     fn from(order: Order) -> Self {
         match order {
@@ -148,6 +155,14 @@ pub struct NodeRecord {
     pub server_time: i64,
 }
 
+/// Room that is kept for the ends of instances.
+const RESERVES: usize = 8;
+const RESERVE_BYTES: usize = 32 * 1024;
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The folder. One program uses it at a time.
 #[derive(Debug)]
 pub struct Journal {
@@ -172,6 +187,7 @@ impl Journal {
         }
         let lock = lock(&root.join("lock"))?;
         let journal = Self { root: root.to_path_buf(), _lock: lock };
+        journal.fill_reserves();
         let mut remembered = Remembered::default();
         if let Some(node) = Self::read(&root.join("node.json"), &mut remembered.warnings) {
             remembered.node = node;
@@ -194,8 +210,51 @@ impl Journal {
         write_whole(&self.root.join("node.json"), &serde_json::to_vec(node)?)
     }
 
+    /// On a full disk a launch is not written down, but an end is: who fills the disk must not outlive the order to stop.
     pub fn write(&self, record: &Record) -> io::Result<()> {
-        write_whole(&self.path(record.instance), &serde_json::to_vec(record)?)
+        let (path, bytes) = (self.path(record.instance), serde_json::to_vec(record)?);
+        let written = write_whole(&path, &bytes);
+        match written {
+            Err(full) if is_full(&full) && record.wish.is_end() => {
+                self.write_into_reserve(&path, &bytes).map_err(|_| full)
+            }
+            written => {
+                if written.is_ok() {
+                    self.fill_reserves();
+                }
+                written
+            }
+        }
+    }
+
+    /// Room that is taken already cannot be taken by others: the text goes into one of the reserves, which becomes the
+    /// record.
+    fn write_into_reserve(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > RESERVE_BYTES {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let reserve = (0..RESERVES).map(|number| self.reserve(number)).find(|reserve| reserve.exists());
+        let reserve = reserve.ok_or(io::ErrorKind::StorageFull)?;
+        let mut file = File::options().write(true).open(&reserve)?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)?;
+        file.sync_all()?;
+        fs::rename(&reserve, path)?;
+        File::open(self.root.join("instances"))?.sync_all()
+    }
+
+    /// Best effort: a disk without room for them has been told of by then.
+    fn fill_reserves(&self) {
+        for number in 0..RESERVES {
+            let reserve = self.reserve(number);
+            if !reserve.exists() && write_whole(&reserve, &[0; RESERVE_BYTES]).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn reserve(&self, number: usize) -> PathBuf {
+        self.root.join(format!("reserve-{number}"))
     }
 
     pub fn forget(&self, instance: Uuid) -> io::Result<()> {

@@ -85,6 +85,12 @@ fn a_full_disk_is_an_error_and_leaves_the_old_text() {
     big.order_digest = "x".repeat(20_000);
     let error = journal.write(&big).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    // The end of an instance is written down all the same, several times over.
+    for generation in 8..12 {
+        let wish = Wish::Stop { grace_seconds: 1 };
+        journal.write(&Record { generation, wish, ..record(3) }).unwrap();
+    }
+    journal.forget(Uuid::from_u128(3)).unwrap();
     disk.relieve();
     journal.write(&Record { generation: 9, ..record(2) }).unwrap();
     drop(journal);

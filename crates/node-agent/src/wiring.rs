@@ -127,6 +127,7 @@ impl Starting {
                     node_id: self.node_id,
                     socket: self.config.docker.socket.display().to_string(),
                     render_nodes: inventory::render_nodes(&found.gpus),
+                    range: self.config.network.range.clone(),
                     instance_api_port: self.config.network.instance_api_port,
                     packet_filter: self.config.network.packet_filter(),
                 };

@@ -145,17 +145,22 @@ impl Session {
         )
     }
 
-    /// Allocations being released, on any node.
-    pub async fn list_releasing(&mut self, limit: i64) -> Result<Vec<Allocation>> {
+    /// Allocations being released, on any node, from the one after `after` on.
+    pub async fn list_releasing(
+        &mut self,
+        after: Option<AllocationId>,
+        limit: i64,
+    ) -> Result<Vec<Allocation>> {
         let rows = fetch!(
             self,
             AllocationRow,
             concat!(
                 "SELECT ",
                 allocation_columns!(),
-                " FROM allocations WHERE state = 'releasing' ORDER BY id LIMIT $1"
+                " FROM allocations WHERE state = 'releasing' AND id > $2 ORDER BY id LIMIT $1"
             ),
-            limit
+            limit,
+            after.map_or(Uuid::nil(), |after| after.uuid())
         )?;
         rows.into_iter().map(Allocation::try_from).collect()
     }
@@ -195,7 +200,20 @@ impl Session {
                 memory_mib: taken.memory_mib,
             })
             .collect();
-        Ok(NodeView { node, gpus, held: held.into_iter().map(|(id,)| GpuId::new(id)).collect(), allocations })
+        let unswept = fetch!(
+            self,
+            (Uuid,),
+            "SELECT DISTINCT i.tenant_id FROM app_instances i JOIN node_tasks t ON t.instance_id = i.id \
+             WHERE t.node_id = $1 AND t.state IN ('queued', 'sent') AND i.decommissioned_at IS NOT NULL",
+            node.id.uuid()
+        )?;
+        Ok(NodeView {
+            node,
+            gpus,
+            held: held.into_iter().map(|(id,)| GpuId::new(id)).collect(),
+            allocations,
+            unswept: unswept.into_iter().map(|(id,)| TenantId::new(id)).collect(),
+        })
     }
 
     /// The devices an allocation holds.

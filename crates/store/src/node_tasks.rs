@@ -74,7 +74,8 @@ impl Session {
         row.map(NodeTask::try_from).transpose()
     }
 
-    /// Launch orders made before `before` that nobody has carried out.
+    /// Launch orders made before `before` that nobody has carried out. A node that is there keeps its own deadlines and
+    /// says how it ended, so what it has taken is not among them.
     pub async fn waiting_launches(&mut self, before: Timestamp, limit: i64) -> Result<Vec<NodeTask>> {
         let rows = fetch!(
             self,
@@ -82,7 +83,9 @@ impl Session {
             concat!(
                 "SELECT ",
                 task_columns!(),
-                " FROM node_tasks WHERE state IN ('queued', 'sent') AND family = 'container.launch' AND created_at < $1 ORDER BY id LIMIT $2"
+                " FROM node_tasks WHERE state IN ('queued', 'sent') AND family = 'container.launch' AND created_at < $1 \
+                 AND NOT (state = 'sent' AND node_id IN (SELECT id FROM nodes WHERE agent_connected_at IS NOT NULL)) \
+                 ORDER BY id LIMIT $2"
             ),
             before.to_datetime(),
             limit
@@ -148,11 +151,24 @@ impl Tx {
         let at = self.at().to_datetime();
         let touched = execute!(
             self,
-            "UPDATE node_tasks SET state = 'sent', sent_at = $2, attempts = attempts + 1, last_error = NULL WHERE id = $1 AND state = 'queued'",
+            "UPDATE node_tasks SET state = 'sent', sent_at = $2, last_error = NULL WHERE id = $1 AND state = 'queued'",
             id.uuid(),
             at
         )?;
         Ok(touched == 1)
+    }
+
+    /// It is about to be sent: not due again before `next_at`. Gives how often it has been, or nothing if it is void.
+    pub async fn claim_task(mut self, id: TaskId, next_at: Timestamp) -> Result<Option<i64>> {
+        let attempts = fetch_optional!(
+            self,
+            (i64,),
+            "UPDATE node_tasks SET attempts = attempts + 1, next_at = $2 WHERE id = $1 AND state = 'queued' RETURNING attempts",
+            id.uuid(),
+            next_at.to_datetime()
+        )?;
+        self.commit_housekeeping().await?;
+        Ok(attempts.map(|(attempts,)| attempts))
     }
 
     /// It did not reach the node, or the node would not have it: later again.
@@ -161,15 +177,15 @@ impl Tx {
         id: TaskId,
         next_at: Timestamp,
         why: &str,
-        attempted: bool,
+        sent: bool,
     ) -> Result<()> {
         execute!(
             self,
-            "UPDATE node_tasks SET next_at = $2, attempts = attempts + $4, last_error = $3 WHERE id = $1 AND state = 'queued'",
+            "UPDATE node_tasks SET next_at = $2, attempts = attempts - $4, last_error = $3 WHERE id = $1 AND state = 'queued'",
             id.uuid(),
             next_at.to_datetime(),
             why,
-            i64::from(attempted)
+            i64::from(!sent)
         )?;
         self.commit_housekeeping().await
     }

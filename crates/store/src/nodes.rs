@@ -404,6 +404,14 @@ impl Tx {
                 at
             )?;
         }
+        // What nobody ever had needs no place in the books.
+        execute!(
+            self,
+            "DELETE FROM node_gpus WHERE node_id = $1 AND present = $2 AND quarantined_by IS NULL \
+             AND NOT EXISTS (SELECT 1 FROM gpu_holds h WHERE h.gpu_id = node_gpus.id)",
+            node.uuid(),
+            false
+        )?;
         Ok(())
     }
 

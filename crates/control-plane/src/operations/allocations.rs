@@ -243,6 +243,9 @@ pub(crate) async fn finish_release(tx: &mut Tx, before: &Allocation) -> Result<C
 
 async fn load(ctx: &OpContext, permit: &Permit, id: AllocationId) -> Result<(Tx, Allocation)> {
     let mut tx = ctx.begin(permit).await?;
+    let found = tx.find_allocation(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
+    // The project first, as a launch does: its limits are counted under this lock.
+    tx.lock_project(found.project_id).await?;
     tx.lock_allocation(id).await?;
     let allocation = tx.find_allocation(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     ctx.check_version(allocation.version)?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use gpuaas_agent_protocol::inventory::NodeInventory;
+use gpuaas_agent_protocol::inventory::{NodeInventory, Runtime};
+use gpuaas_agent_protocol::spec::is_device_id;
 use gpuaas_agent_protocol::task::{Trust, Verifier};
 use gpuaas_custody::SecretClass;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
@@ -12,7 +13,7 @@ use gpuaas_domain::iam::{Actor, Permission, Permit, Scope};
 use gpuaas_domain::ids::{GpuId, JoinTokenId, KeyId, NodeId, parse_uuid};
 use gpuaas_domain::machine_token::{self, CLOCK_SKEW_SECONDS, NODE_TOKEN_AUDIENCE, NodeClaims};
 use gpuaas_domain::node::{JoinToken, Node, NodeStanding};
-use gpuaas_domain::text::Slug;
+use gpuaas_domain::text::{Slug, is_deceptive};
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_store::Tx;
 use ring::signature::Ed25519KeyPair;
@@ -101,7 +102,7 @@ pub async fn join(ctx: &OpContext, wish: JoinWish) -> Result<Prepared<Joined>> {
         URL_SAFE_NO_PAD.decode(&wish.public_key).ok().filter(|key| key.len() == 32).ok_or_else(|| {
             Error::field("/public_key", "invalid_key", "Send 32 bytes of Ed25519 as base64url.")
         })?;
-    check_inventory(&wish.inventory)?;
+    let inventory = checked_inventory(wish.inventory)?;
     let trust = trust(&ctx.plane).await?;
     let mut tx = ctx.begin(&Permit::system("join", Scope::Platform)).await?;
     tx.lock_platform().await?;
@@ -117,7 +118,7 @@ pub async fn join(ctx: &OpContext, wish: JoinWish) -> Result<Prepared<Joined>> {
     let name = match (&token.name, wish.name) {
         (Some(fixed), _) => fixed.clone(),
         (None, Some(name)) => name.to_string(),
-        (None, None) => name_from(&wish.inventory.hostname, id),
+        (None, None) => name_from(&inventory.hostname, id),
     };
     let at = tx.at();
     let node = Node {
@@ -126,10 +127,10 @@ pub async fn join(ctx: &OpContext, wish: JoinWish) -> Result<Prepared<Joined>> {
         standing: NodeStanding::Active,
         cordoned: false,
         draining: false,
-        agent_version: wish.inventory.agent_version.clone(),
+        agent_version: inventory.agent_version.clone(),
         agent_connected_at: None,
         last_seen_at: None,
-        inventory: wish.inventory,
+        inventory,
         inventory_at: at,
         version: 1,
         created_at: at,
@@ -173,29 +174,49 @@ fn name_from(hostname: &str, token: JoinTokenId) -> String {
     }
 }
 
-pub(crate) fn check_inventory(inventory: &NodeInventory) -> Result<()> {
+/// What a node says of itself, as it may be kept and shown.
+pub(crate) fn checked_inventory(mut inventory: NodeInventory) -> Result<NodeInventory> {
     let mut seen = std::collections::BTreeSet::new();
     for (index, gpu) in inventory.gpus.iter().enumerate() {
-        let clean = (1..=128).contains(&gpu.uuid.len()) && gpu.uuid.bytes().all(|b| b.is_ascii_graphic());
-        if !clean || !seen.insert(&gpu.uuid) || gpu.model.len() > 200 {
+        if !is_device_id(&gpu.uuid) || !seen.insert(&gpu.uuid) {
             return Err(Error::field(
                 format!("/inventory/gpus/{index}"),
                 "invalid_gpu",
-                "Each GPU needs an id of its own in visible ASCII, and a model of at most 200 characters.",
+                "Each GPU needs an id of its own, of letters, digits and - _ : .",
             ));
         }
     }
-    if inventory.gpus.len() > 1024
-        || inventory.hostname.len() > 255
-        || inventory.warnings.len().max(inventory.problems.len()) > 100
-    {
-        return Err(Error::field(
-            "/inventory",
-            "too_much",
-            "At most 1024 GPUs, 100 warnings or problems, 255 characters of host name.",
-        ));
+    if inventory.gpus.len() > 1024 {
+        return Err(Error::field("/inventory/gpus", "too_much", "At most 1024 GPUs."));
     }
-    Ok(())
+    let NodeInventory { agent_version, hostname, os, kernel, architecture, runtime, .. } = &mut inventory;
+    for text in [agent_version, hostname, os, kernel, architecture] {
+        tidy(text, 255);
+    }
+    match runtime {
+        Runtime::Docker { version, api_version, runc_version, .. } => {
+            for text in [Some(version), Some(api_version), runc_version.as_mut()].into_iter().flatten() {
+                tidy(text, 100);
+            }
+        }
+        Runtime::Unavailable { reason } => tidy(reason, 1000),
+        Runtime::Simulated => {}
+    }
+    for gpu in &mut inventory.gpus {
+        let texts = [Some(&mut gpu.model), gpu.bus_id.as_mut(), gpu.driver_version.as_mut()];
+        for text in texts.into_iter().flatten() {
+            tidy(text, 200);
+        }
+    }
+    for said in [&mut inventory.warnings, &mut inventory.problems] {
+        said.truncate(100);
+        said.iter_mut().for_each(|text| tidy(text, 1000));
+    }
+    Ok(inventory)
+}
+
+fn tidy(text: &mut String, most: usize) {
+    *text = text.chars().filter(|c| !is_deceptive(*c)).take(most).collect();
 }
 
 pub(crate) async fn put_gpus(plane: &ControlPlane, tx: &mut Tx, node: &Node) -> Result<()> {

@@ -10,7 +10,7 @@ use gpuaas_domain::{Error, Result};
 use gpuaas_store::Tx;
 use serde_json::{Value, json};
 
-use super::node_identity::{check_inventory, put_gpus};
+use super::node_identity::{checked_inventory, put_gpus};
 use crate::plane::ControlPlane;
 use crate::{OpContext, Prepared};
 
@@ -92,7 +92,7 @@ fn view(node: &Node) -> Value {
 /// A node tells what it has.
 pub async fn put_inventory(ctx: &OpContext, inventory: NodeInventory) -> Result<Prepared<()>> {
     let id = ctx.node()?;
-    check_inventory(&inventory)?;
+    let inventory = checked_inventory(inventory)?;
     let mut tx = ctx.begin(&Permit::own_account(ctx.known()?.actor)).await?;
     tx.lock_node(id).await?;
     let before = tx.find_node(id).await?.ok_or_else(Error::not_found)?;

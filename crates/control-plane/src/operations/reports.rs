@@ -1,15 +1,19 @@
 //! What nodes see becomes status, timeline and events. A report is a claim about the node's own instances: it moves
 //! nothing else, and hearing it twice changes nothing.
 
+use std::collections::{HashMap, HashSet};
+
 use gpuaas_agent_protocol::receipt;
 use gpuaas_agent_protocol::report::{ComponentReport, InstanceReport, NodeReport, Phase, PullProgress};
 use gpuaas_domain::iam::{Actor, Permit, Scope};
 use gpuaas_domain::ids::{InstanceId, NodeId};
 use gpuaas_domain::instance::{Component, Instance};
 use gpuaas_domain::lifecycle::{Event, Failure};
+use gpuaas_domain::text::{self, Slug};
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
 use gpuaas_store::Tx;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::instances::{Carrying, move_instance, note};
 use crate::plane::ControlPlane;
@@ -18,6 +22,7 @@ use crate::plane::ControlPlane;
 const ATTEMPTS: usize = 3;
 /// Bytes of an engine's own words that are kept.
 const DETAIL_CHARS: usize = 2000;
+const MAX_COMPONENTS: usize = 64;
 /// Progress of a pull is kept at most this often.
 const PROGRESS_SECONDS: i64 = 2;
 
@@ -25,8 +30,17 @@ const PROGRESS_SECONDS: i64 = 2;
 pub async fn record(plane: &ControlPlane, node: NodeId, report: &NodeReport) -> Result<()> {
     let era = plane.store.read().await?.find_platform().await?.map_or(0, |platform| platform.era);
     let era = u64::try_from(era).unwrap_or(0);
-    // What was ordered before a restore is another story: the order of this one is sent first.
-    for seen in report.instances.iter().filter(|seen| seen.era >= era) {
+    // What was ordered before a restore is another story: the order of this one is sent first. A report is about the
+    // present, so each instance has one say in it: the last.
+    let last: HashMap<Uuid, &InstanceReport> =
+        report.instances.iter().map(|seen| (seen.instance_id, seen)).collect();
+    let own = plane.store.read().await?.list_node_instances(node).await?;
+    let known: HashSet<Uuid> = own.iter().map(|instance| instance.id.uuid()).collect();
+    let strangers = last.keys().filter(|id| !known.contains(id)).count();
+    if strangers > 0 {
+        tracing::warn!(node.id = %node, "node {node} speaks of {strangers} instances that are not its own");
+    }
+    for seen in last.values().filter(|seen| seen.era >= era && known.contains(&seen.instance_id)) {
         step!(plane, "report.record", record_one(plane, node, seen).await)?;
     }
     if report.full {
@@ -99,14 +113,14 @@ async fn story(plane: &ControlPlane, instance: &Instance) -> Result<(String, Str
 }
 
 fn failure(seen: &InstanceReport) -> Option<Failure> {
-    let detail: String = seen
-        .detail
-        .iter()
-        .flat_map(|detail| detail.chars())
-        .map(|c| if c == '\n' || !gpuaas_domain::text::is_deceptive(c) { c } else { ' ' })
-        .take(DETAIL_CHARS)
-        .collect();
+    let detail = report_text(seen.detail.as_deref().unwrap_or_default());
     seen.reason.map(|reason| Failure { reason, detail })
+}
+
+/// A node's own words, as they may be kept and shown: nothing that deceives, and not too many.
+pub(crate) fn report_text(words: &str) -> String {
+    let clean = |c: char| if c == '\n' || !text::is_deceptive(c) { c } else { ' ' };
+    words.chars().map(clean).take(DETAIL_CHARS).collect()
 }
 
 /// What the node sees of each container; where all are gone, what is known of them says so.
@@ -121,10 +135,17 @@ async fn put_components(tx: &mut Tx, id: InstanceId, seen: &[ComponentReport], g
     if gone {
         return Ok(changed);
     }
-    for one in seen.iter().take(64) {
+    let mut names: HashSet<&str> = known.iter().map(|former| former.name.as_str()).collect();
+    for one in seen.iter().take(MAX_COMPONENTS) {
+        // A node invents no components: their names are those of a profile, and there are only so many.
+        names.insert(&one.name);
+        if Slug::parse(&one.name).is_err() || names.len() > MAX_COMPONENTS {
+            names.remove(one.name.as_str());
+            continue;
+        }
         let component = Component {
             name: one.name.clone(),
-            container_id: one.container_id.clone(),
+            container_id: one.container_id.clone().filter(|id| is_container_id(id)),
             running: one.running,
             ready: one.ready,
             restarts: i64::from(one.restarts),
@@ -137,6 +158,10 @@ async fn put_components(tx: &mut Tx, id: InstanceId, seen: &[ComponentReport], g
         }
     }
     Ok(changed)
+}
+
+fn is_container_id(id: &str) -> bool {
+    (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
 /// A receipt counts if this node signed it, for this instance and generation, and it says that nothing is left.

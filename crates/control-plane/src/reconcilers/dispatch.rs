@@ -3,56 +3,99 @@
 //! The holder of the `dispatch` lease does this; its epoch is in every order, and an agent that has seen a higher one
 //! refuses a lower one. An order that was sent but not noted is sent again: the agent has it in its journal and says yes.
 
-use futures_util::StreamExt as _;
-use gpuaas_agent_protocol::task::{self, Refusal, Task};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuaas_agent_protocol::task::{Order, Refusal, SignedTask, Task, sign as sign_task};
 use gpuaas_agent_protocol::{FailureReason, PROTOCOL};
 use gpuaas_domain::iam::{Permit, Scope};
+use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::instance::NodeTask;
 use gpuaas_domain::lifecycle::{Event, Failure};
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::TickStatus;
 use crate::node_link::{Delivery, LinkError};
 use crate::operations::instances::{Carrying, move_instance};
+use crate::operations::reports::report_text;
 use crate::plane::ControlPlane;
 
 const LEASE: &str = "dispatch";
-const LEASE_SECONDS: i64 = 15;
+/// What a killed holder costs the next one in waiting.
+const LEASE_SECONDS: i64 = 5;
 const BATCH: i64 = 200;
-const AT_ONCE: usize = 16;
 const PART: &str = "dispatch";
 /// Where a node is away its orders wait; coming back hastens them.
-const AWAY_SECONDS: i64 = 30;
+const AWAY: Duration = Duration::from_secs(30);
+/// A node that answers does so in no time. One that does not keeps its own orders waiting and nobody else's.
+const USUAL: Duration = Duration::from_millis(200);
 
 /// What the dispatcher remembers between turns.
 #[derive(Default)]
 pub struct Dispatcher {
     held: Option<(i64, Timestamp)>,
+    /// One for each node that is being sent something.
+    flights: JoinSet<TickStatus>,
+    busy: HashMap<task::Id, NodeId>,
 }
 
 impl Dispatcher {
-    pub async fn tick(&mut self, plane: &ControlPlane, owner: &str) -> Result<TickStatus> {
+    pub async fn tick(&mut self, plane: &Arc<ControlPlane>, owner: &str) -> Result<TickStatus> {
+        let mut status = TickStatus::default();
+        while let Some(landed) = self.flights.try_join_next_with_id() {
+            self.land(landed, &mut status);
+        }
         let now = plane.now();
         let due = plane.store.read().await?.due_tasks(now, BATCH).await?;
-        if due.is_empty() {
-            return Ok(TickStatus::default());
+        let mut by_node: BTreeMap<NodeId, Vec<NodeTask>> = BTreeMap::new();
+        for task in due.into_iter().filter(|task| !self.busy.values().any(|node| *node == task.node_id)) {
+            by_node.entry(task.node_id).or_default().push(task);
         }
-        let Some(epoch) = self.epoch(plane, owner, now).await? else { return Ok(TickStatus::default()) };
-        let mut status = TickStatus { seen: due.len(), ..TickStatus::default() };
-        let mut sent =
-            futures_util::stream::iter(due).map(|task| deliver(plane, task, epoch)).buffer_unordered(AT_ONCE);
-        while let Some(result) = sent.next().await {
-            match result {
-                Ok(true) => status.changed += 1,
-                Ok(false) => {}
-                Err(error) => {
-                    status.errors += 1;
-                    tracing::warn!("an order could not be dispatched and is tried again: {error}");
-                }
+        if by_node.is_empty() {
+            status.pending = self.busy.len();
+            return Ok(status);
+        }
+        let Some(epoch) = self.epoch(plane, owner, now).await? else { return Ok(status) };
+        let mut started = HashSet::new();
+        for (node, tasks) in by_node {
+            status.seen += tasks.len();
+            let plane = plane.clone();
+            let id = self.flights.spawn(async move { deliver_all(&plane, tasks, epoch).await }).id();
+            self.busy.insert(id, node);
+            started.insert(id);
+        }
+        let deadline = Instant::now() + USUAL;
+        while started.iter().any(|id| self.busy.contains_key(id)) {
+            match tokio::time::timeout_at(deadline, self.flights.join_next_with_id()).await {
+                Ok(Some(landed)) => self.land(landed, &mut status),
+                Ok(None) | Err(_) => break,
             }
         }
+        status.pending = self.busy.len();
         Ok(status)
+    }
+
+    fn land(
+        &mut self,
+        landed: std::result::Result<(task::Id, TickStatus), JoinError>,
+        status: &mut TickStatus,
+    ) {
+        match landed {
+            Ok((id, one)) => {
+                self.busy.remove(&id);
+                status.changed += one.changed;
+                status.errors += one.errors;
+            }
+            Err(error) => {
+                self.busy.remove(&error.id());
+                status.errors += 1;
+                tracing::error!("a delivery of orders broke off and is tried again: {error}");
+            }
+        }
     }
 
     /// The epoch of the lease, taken or renewed when it is half over.
@@ -76,40 +119,73 @@ pub async fn release(plane: &ControlPlane, owner: &str) -> Result<()> {
     tx.release_lease(LEASE, owner, plane.now()).await
 }
 
+/// The orders of one node, one after the other.
+async fn deliver_all(plane: &ControlPlane, tasks: Vec<NodeTask>, epoch: i64) -> TickStatus {
+    let mut status = TickStatus::default();
+    for task in tasks {
+        let delivered = match deliver(plane, &task, epoch).await {
+            Err(error) => {
+                status.errors += 1;
+                tracing::warn!("an order could not be dispatched and is tried again: {error}");
+                postpone(plane, &task, backoff(task.attempts), "the platform could not send it", true)
+                    .await
+                    .map(|()| false)
+            }
+            delivered => delivered,
+        };
+        match delivered {
+            Ok(true) => status.changed += 1,
+            Ok(false) => {}
+            Err(error) => {
+                status.errors += 1;
+                tracing::warn!("an order could not be put off: {error}");
+            }
+        }
+    }
+    status
+}
+
 /// Sends one order. Says whether the node has it now.
-async fn deliver(plane: &ControlPlane, task: NodeTask, epoch: i64) -> Result<bool> {
+async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bool> {
     if !plane.links().is_connected(task.node_id) {
-        postpone(plane, &task, AWAY_SECONDS, "the node is away", false).await?;
+        postpone(plane, task, AWAY, "the node is away", true).await?;
         return Ok(false);
     }
-    let signed = step!(plane, "dispatch.sign", sign(plane, &task, epoch).await)?;
+    // Counted before it goes out: whatever happens to the answer, the node may have it.
+    let tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
+    let next = tx.at().plus_seconds(seconds(AWAY));
+    let Some(attempts) = tx.claim_task(task.id, next).await? else { return Ok(false) };
+    let signed = step!(plane, "dispatch.sign", sign(plane, task, epoch).await)?;
     let answer: Result<_> = step!(plane, "dispatch.send", {
         Ok::<_, Error>(plane.links().send_task(task.node_id, &signed).await)
     });
     match answer? {
         Ok(Delivery::Accepted) => {
             let event = Event::Delivered { generation: task.generation };
-            step!(plane, "dispatch.note", note_answer(plane, &task, event.clone(), true).await)?;
+            step!(plane, "dispatch.note", note_answer(plane, task, event.clone(), true).await)?;
             Ok(true)
         }
         Ok(Delivery::Refused(refused)) => {
-            tracing::warn!(node.id = %task.node_id, instance.id = %task.instance_id, "node {} refused an order: {} {}", task.node_id, refused.refusal.name(), refused.message);
+            let message = report_text(&refused.message);
+            tracing::warn!(node.id = %task.node_id, instance.id = %task.instance_id, "node {} refused an order: {} {message}", task.node_id, refused.refusal.name());
             match reason(refused.refusal) {
                 Some(reason) if task.family == "container.launch" => {
-                    let failure = Failure { reason, detail: refused.message };
-                    let event = Event::Refused { generation: task.generation, failure };
-                    note_answer(plane, &task, event, false).await?;
+                    let failure = Failure { reason, detail: message };
+                    // An answer to an earlier sending may have been lost.
+                    let perhaps_taken = attempts > 1;
+                    let event = Event::Refused { generation: task.generation, failure, perhaps_taken };
+                    note_answer(plane, task, event, false).await?;
                 }
-                _ => postpone(plane, &task, backoff(task.attempts), refused.refusal.name(), true).await?,
+                _ => postpone(plane, task, backoff(attempts), refused.refusal.name(), true).await?,
             }
             Ok(false)
         }
         Err(LinkError::NotConnected) => {
-            postpone(plane, &task, AWAY_SECONDS, "the node is away", false).await?;
+            postpone(plane, task, AWAY, "the node is away", false).await?;
             Ok(false)
         }
         Err(error) => {
-            postpone(plane, &task, backoff(task.attempts), &error.to_string(), true).await?;
+            postpone(plane, task, backoff(attempts), &error.to_string(), true).await?;
             Ok(false)
         }
     }
@@ -137,14 +213,19 @@ fn reason(refusal: Refusal) -> Option<FailureReason> {
     }
 }
 
-fn backoff(attempts: i64) -> i64 {
-    (1i64 << attempts.clamp(0, 5)).min(30)
+/// A quarter of a second, then twice as long each time, half a minute at most.
+fn backoff(attempts: i64) -> Duration {
+    (Duration::from_millis(250) * (1 << attempts.clamp(0, 7))).min(AWAY)
 }
 
-async fn sign(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<task::SignedTask> {
+fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+}
+
+async fn sign(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<SignedTask> {
     let (key_id, key) = plane.task_signer().await?;
     let era = plane.store.read().await?.find_platform().await?.map_or(0, |platform| platform.era);
-    let order: task::Order = serde_json::from_str(&task.order)
+    let order: Order = serde_json::from_str(&task.order)
         .map_err(|error| Error::internal(format!("a stored order cannot be read: {error}")))?;
     let now = plane.now();
     let positive = |number: i64| u64::try_from(number).unwrap_or(0);
@@ -164,19 +245,20 @@ async fn sign(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<task:
         order_digest: order.digest(),
         order,
     };
-    Ok(task::sign(&claims, key_id.uuid(), &key))
+    Ok(sign_task(&claims, key_id.uuid(), &key))
 }
 
+/// Tries again later. `sent` is false where the order counted as sent has certainly not left.
 async fn postpone(
     plane: &ControlPlane,
     task: &NodeTask,
-    seconds: i64,
+    wait: Duration,
     why: &str,
-    attempted: bool,
+    sent: bool,
 ) -> Result<()> {
     let tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
-    let next = tx.at().plus_seconds(seconds);
-    tx.postpone_task(task.id, next, why, attempted).await
+    let next = tx.at().plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
+    tx.postpone_task(task.id, next, why, sent).await
 }
 
 /// What the node said, in the row of the order and in the state of the instance.

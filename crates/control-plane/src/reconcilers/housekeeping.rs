@@ -12,5 +12,5 @@ pub async fn tick(plane: &ControlPlane) -> Result<TickStatus> {
     let tx = plane.store.begin(&Permit::system("housekeeping", Scope::Platform), plane.own_stamp()).await?;
     let swept = tx.sweep_expired(now, now.plus_seconds(-RETENTION_SECONDS)).await?;
     let swept = usize::try_from(swept).unwrap_or(usize::MAX);
-    Ok(TickStatus { seen: swept, changed: swept, errors: 0 })
+    Ok(TickStatus { seen: swept, changed: swept, ..TickStatus::default() })
 }

@@ -13,10 +13,12 @@ pub struct TickStatus {
     pub seen: usize,
     pub changed: usize,
     pub errors: usize,
+    /// Begun and not over; the next turn may find it done.
+    pub pending: usize,
 }
 
 impl TickStatus {
     pub fn idle(self) -> bool {
-        self.changed == 0
+        self.changed == 0 && self.pending == 0
     }
 }

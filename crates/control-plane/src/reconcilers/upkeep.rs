@@ -4,7 +4,6 @@
 use gpuaas_domain::allocation::Allocation;
 use gpuaas_domain::iam::{Permit, Scope};
 use gpuaas_domain::ids::{InstanceId, NodeId};
-use gpuaas_domain::instance::TaskState;
 use gpuaas_domain::lifecycle::{Event, Operation, Status};
 use gpuaas_domain::node::NodeStanding;
 use gpuaas_domain::{Error, Kind, Result};
@@ -19,10 +18,18 @@ const BATCH: i64 = 100;
 
 pub async fn tick(plane: &ControlPlane) -> Result<TickStatus> {
     let mut status = TickStatus::default();
-    let releasing = plane.store.read().await?.list_releasing(BATCH).await?;
-    for allocation in releasing {
-        status.seen += 1;
-        count(&mut status, step!(plane, "upkeep.release", release(plane, &allocation).await));
+    let mut after = None;
+    loop {
+        let releasing = plane.store.read().await?.list_releasing(after, BATCH).await?;
+        after = releasing.last().map(|allocation| allocation.id);
+        for allocation in &releasing {
+            status.seen += 1;
+            count(&mut status, step!(plane, "upkeep.release", release(plane, allocation).await));
+        }
+        // Those that wait for their nodes must not hide the others.
+        if releasing.is_empty() {
+            break;
+        }
     }
     for (node, standing) in troubled_nodes(plane).await? {
         status.seen += 1;
@@ -31,10 +38,6 @@ pub async fn tick(plane: &ControlPlane) -> Result<TickStatus> {
     let before = plane.now().plus_seconds(-plane.settings.launch.dispatch_deadline_seconds);
     let waiting = plane.store.read().await?.waiting_launches(before, BATCH).await?;
     for task in waiting {
-        // A node that is there keeps its own deadlines and says how it ended.
-        if task.state == TaskState::Sent && plane.links().is_connected(task.node_id) {
-            continue;
-        }
         status.seen += 1;
         let event = Event::Overdue { delivered: task.attempts > 0 };
         count(&mut status, push(plane, task.instance_id, event, None).await);
@@ -52,12 +55,14 @@ fn count(status: &mut TickStatus, result: Result<bool>) {
     }
 }
 
-/// Ends what runs on it, waits, then frees it. Past the deadline what the node did not answer for is ended without it.
+/// Ends what runs on it, waits, then frees it. Past the deadline what is on a node that is away is ended without it.
 async fn release(plane: &ControlPlane, allocation: &Allocation) -> Result<bool> {
     let instances = plane.store.read().await?.list_allocation_instances(allocation.id).await?;
-    let late = allocation.releasing_at.is_some_and(|since| {
+    let overdue = allocation.releasing_at.is_some_and(|since| {
         plane.now().seconds_since(since) > plane.settings.launch.release_deadline_seconds
     });
+    // A node that is there is never passed over: it would go on with what nobody knows of.
+    let late = overdue && allocation.node_id.is_none_or(|node| !plane.links().is_connected(node));
     let mut changed = false;
     for instance in &instances {
         let event = match instance.state.operation {

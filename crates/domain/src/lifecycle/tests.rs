@@ -102,7 +102,7 @@ fn make(state: &State, (kind, offset, phase, flag): (u8, i64, u8, bool)) -> Even
         2 => Event::Decommission,
         3 => Event::ForceDecommission,
         4 => Event::Delivered { generation },
-        5 => Event::Refused { generation, failure },
+        5 => Event::Refused { generation, failure, perhaps_taken: generation % 2 == 0 },
         6 => Event::Overdue { delivered: flag },
         7 if flag => Event::NodeForgotten,
         _ => Event::Observed {

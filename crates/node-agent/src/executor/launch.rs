@@ -187,7 +187,10 @@ impl Actor {
     /// Starts what never ran. What ran and ended is a matter of the restart budget.
     async fn start_created(&self, spec: &WorkloadSpec, was_running: bool) -> Result<(), Halt> {
         let found = self.look().await?;
-        let created = found.containers.iter().filter(|container| container.state == State::Created);
+        let created = found
+            .containers
+            .iter()
+            .filter(|container| container.state == State::Created && self.is_ours(&container.labels));
         all(created.map(|container| self.start(&container.id))).await?;
         if !was_running {
             self.show_phase(Phase::Starting);

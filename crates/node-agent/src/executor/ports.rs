@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::spec::WorkloadSpec;
@@ -85,8 +86,8 @@ async fn serve(listener: TcpListener, target: Target) {
             connections.join_next().await;
         }
         let Ok((mut outside, _)) = listener.accept().await else {
-            // Out of file descriptors: the next one may find one.
-            tokio::task::yield_now().await;
+            // Out of file descriptors: a while later there may be one.
+            tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         // A workload that refuses is told by closing.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use gpuaas_agent_protocol::PROTOCOL;
 use gpuaas_agent_protocol::inventory::{Gpu, NodeInventory, Runtime, Vendor};
+use gpuaas_agent_protocol::spec::is_device_id;
 
 pub use declared::DeclaredGpus;
 use tool::Tools;
@@ -53,10 +54,8 @@ impl Found {
 
     /// Keeps a device whose id can be bound to a container, and only once.
     fn push(&mut self, gpu: Gpu) {
-        let clean = (1..=128).contains(&gpu.uuid.len())
-            && gpu.uuid.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':' | b'.'));
         let vendor = gpu.vendor.name();
-        if !clean {
+        if !is_device_id(&gpu.uuid) {
             self.warnings.push(format!("The {vendor} GPU {} has no usable id and is left out.", gpu.index));
         } else if self.gpus.iter().any(|known| known.uuid == gpu.uuid) {
             self.warnings.push(format!("The {vendor} GPU {} repeats the id {}.", gpu.index, gpu.uuid));

@@ -2,7 +2,7 @@
 //!
 //! Into the node: the instance API, and answers to what the node asked. Through the node: the internet where a network
 //! has that way out, never a private range (other instances, the operator's machines, cloud metadata). The rules live in
-//! chains of our own and are only ever added, so agents that share a node do not take each other's away.
+//! chains of our own. An agent takes away only what was its own, so several can share a node.
 
 use std::process::Stdio;
 
@@ -17,17 +17,29 @@ const INPUT: &str = "GPUAAS-INPUT";
 const FORWARD: &str = "GPUAAS-FORWARD";
 /// Every bridge of ours; `+` is the packet filter's own wild card.
 const BRIDGES: &str = "gpuaas-+";
-const PRIVATE: &[&str] =
-    &["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"];
+/// Private ranges, and where clouds answer for their machines.
+const PRIVATE: &[&str] = &[
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "168.63.129.16/32",
+    "192.0.0.0/24",
+    "198.18.0.0/15",
+    "224.0.0.0/3",
+];
 
 pub struct Guard {
+    range: String,
     instance_api_port: u16,
     program: String,
 }
 
 impl Guard {
-    pub fn new(instance_api_port: u16, program: &str) -> Self {
-        Self { instance_api_port, program: program.to_owned() }
+    /// For networks out of this range, whose gateway addresses have the instance API on this port.
+    pub fn new(range: &str, instance_api_port: u16, program: &str) -> Self {
+        Self { range: range.to_owned(), instance_api_port, program: program.to_owned() }
     }
 
     /// Puts every rule in place that is missing. The error is a sentence for the operator.
@@ -38,11 +50,12 @@ impl Guard {
         self.chain(INPUT).await?;
         self.chain(FORWARD).await?;
         let port = self.instance_api_port.to_string();
-        let api = ["-p", "tcp", "--dport", &port, "-j", "ACCEPT"];
+        let api = ["-d", &self.range, "-p", "tcp", "--dport", &port, "-j", "ACCEPT"];
         let answers = ["-m", "conntrack", "--ctstate", "ESTABLISHED,RELATED", "-j", "RETURN"];
         let bridged = ["-m", "physdev", "--physdev-is-bridged", "-j", "RETURN"];
         // What lets through goes before what refuses, whatever stood there before.
         self.rule(INPUT, Place::Last, &["-j", "REJECT"]).await?;
+        self.remove_former(&port).await?;
         self.rule(INPUT, Place::First, &api).await?;
         self.rule(INPUT, Place::First, &answers).await?;
         for range in PRIVATE {
@@ -52,6 +65,19 @@ impl Guard {
         self.rule(FORWARD, Place::First, &answers).await?;
         self.rule("INPUT", Place::First, &["-i", BRIDGES, "-j", INPUT]).await?;
         self.rule("DOCKER-USER", Place::First, &["-i", BRIDGES, "-j", FORWARD]).await
+    }
+
+    /// Ways in that this range had on another port, and those from before ways had a range.
+    async fn remove_former(&self, port: &str) -> Result<(), String> {
+        for line in self.run(&["-S", INPUT]).await?.lines().filter(|line| line.ends_with("-j ACCEPT")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let after = |word: &str| words.iter().skip_while(|w| **w != word).nth(1).copied();
+            let ours = after("-d").is_none_or(|range| range == self.range);
+            if words.first() == Some(&"-A") && ours && after("--dport") != Some(port) {
+                self.run(&[&["-D"], &words[1..]].concat()).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn chain(&self, name: &str) -> Result<(), String> {
@@ -73,10 +99,10 @@ impl Guard {
             Place::First => "-I",
             Place::Last => "-A",
         };
-        self.run(&[&[verb, chain], rule].concat()).await
+        self.run(&[&[verb, chain], rule].concat()).await.map(drop)
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<(), String> {
+    async fn run(&self, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new(&self.program)
             .args(["-w", "10"])
             .args(arguments)
@@ -91,7 +117,7 @@ impl Guard {
                 )
             })?;
         if output.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         Err(format!(
@@ -115,12 +141,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_packet_filter_is_said_not_swallowed() {
-        let problem = Guard::new(7075, "/nowhere/iptables").ensure().await.unwrap_err();
+        let problem = Guard::new("10.213.0.0/16", 7075, "/nowhere/iptables").ensure().await.unwrap_err();
         assert!(
             problem.contains("workloads may reach the node") && problem.contains("/nowhere/iptables"),
             "{problem}"
         );
-        let problem = Guard::new(7075, "/bin/false").ensure().await.unwrap_err();
+        let problem = Guard::new("10.213.0.0/16", 7075, "/bin/false").ensure().await.unwrap_err();
         assert!(problem.contains("/bin/false -N GPUAAS-INPUT"), "{problem}");
     }
 }

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::ws::{Message, WebSocket};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse as _;
+use futures_util::SinkExt as _;
 use futures_util::stream::{self, StreamExt as _};
 use gpuaas_agent_protocol::link::LogQuery;
 use gpuaas_api::instances::{ForwardQuery, LogsQuery};
@@ -78,50 +79,49 @@ pub(super) async fn forward(
     Ok(Plain(upgrade))
 }
 
-async fn splice(mut socket: WebSocket, stream: Box<dyn ByteStream>, place: StreamPlace) {
+async fn splice(socket: WebSocket, stream: Box<dyn ByteStream>, place: StreamPlace) {
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let mut buffer = vec![0; PIECE];
-    let mut check = tokio::time::interval(RECHECK);
-    check.tick().await;
-    let tasks = place.tasks();
-    loop {
-        tokio::select! {
-            read = reader.read(&mut buffer) => match read {
-                Ok(0) | Err(_) => break,
-                Ok(count) => {
-                    let piece = buffer[..count].to_vec();
-                    if socket.send(Message::Binary(piece.into())).await.is_err() {
-                        return;
-                    }
-                }
-            },
-            received = socket.recv() => match received {
-                Some(Ok(Message::Binary(bytes))) if bytes.is_empty() => {
-                    // The near end has said all it has to say.
-                    if writer.shutdown().await.is_err() {
-                        break;
-                    }
-                }
-                Some(Ok(Message::Binary(bytes))) => {
-                    if writer.write_all(&bytes).await.is_err() {
-                        break;
-                    }
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Text(_) | Message::Close(_)) | Err(_)) | None => break,
-            },
-            _ = check.tick() => {
-                if !place.still_allowed().await {
-                    break;
-                }
+    let (mut near, mut from_near) = socket.split();
+    // The two directions do not wait for each other, and the question whether they may flow waits for neither.
+    let down = async {
+        let mut buffer = vec![0; PIECE];
+        while let Ok(count @ 1..) = reader.read(&mut buffer).await {
+            if near.send(Message::Binary(buffer[..count].to_vec().into())).await.is_err() {
+                break;
             }
-            () = tasks.stopped() => break,
         }
-    }
-    if socket.send(Message::Close(None)).await.is_err() {
-        return;
-    }
-    // Who hangs up with something unread in the pipe takes the end of the answer with it: wait for the farewell.
-    let farewell = async { while let Some(Ok(_)) = socket.recv().await {} };
+    };
+    let up = async {
+        while let Some(Ok(message)) = from_near.next().await {
+            let passed = match message {
+                // The near end has said all it has to say.
+                Message::Binary(bytes) if bytes.is_empty() => writer.shutdown().await,
+                Message::Binary(bytes) => writer.write_all(&bytes).await,
+                Message::Ping(_) | Message::Pong(_) => Ok(()),
+                Message::Text(_) | Message::Close(_) => break,
+            };
+            if passed.is_err() {
+                break;
+            }
+        }
+    };
+    let over = async {
+        let mut check = tokio::time::interval(RECHECK);
+        check.tick().await;
+        loop {
+            check.tick().await;
+            if !place.still_allowed().await {
+                break;
+            }
+        }
+    };
+    let tasks = place.tasks();
+    tokio::select! { () = down => {}, () = up => {}, () = over => {}, () = tasks.stopped() => {} }
+    let farewell = async {
+        // Who hangs up with something unread in the pipe takes the end of the answer with it: wait for the other's end.
+        if near.send(Message::Close(None)).await.is_ok() {
+            while let Some(Ok(_)) = from_near.next().await {}
+        }
+    };
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }

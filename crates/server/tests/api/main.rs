@@ -1,5 +1,6 @@
 //! The API through its front door, on both databases.
 
+mod adversary;
 mod contract;
 mod custody;
 mod events;

@@ -43,6 +43,8 @@ pub struct DockerOptions {
     pub socket: String,
     /// Which device file is which AMD GPU, by its vendor's id.
     pub render_nodes: BTreeMap<String, String>,
+    /// Where the networks of instances come from.
+    pub range: String,
     /// The port of the instance API, the only one of the node that workloads reach.
     pub instance_api_port: u16,
     /// What sets the packet filter, without which nothing starts; none: it is not wanted.
@@ -55,7 +57,8 @@ impl DockerOptions {
             node_id,
             socket: "/var/run/docker.sock".to_owned(),
             render_nodes: BTreeMap::new(),
-            instance_api_port: 7075,
+            range: crate::config::Network::default().range,
+            instance_api_port: crate::instance_api::PORT,
             packet_filter: Some(guard::PROGRAM.to_owned()),
         }
     }
@@ -88,13 +91,14 @@ impl DockerRuntime {
     /// whose own rules ours hang on, and to be called now and then.
     pub async fn ensure_guard(&self) {
         let Some(program) = &self.options.packet_filter else { return };
-        let guard = match Guard::new(self.options.instance_api_port, program).ensure().await {
-            Ok(()) => Guarding::InPlace,
-            Err(problem) => {
-                tracing::warn!("{problem}");
-                Guarding::Missing(problem)
-            }
-        };
+        let guard =
+            match Guard::new(&self.options.range, self.options.instance_api_port, program).ensure().await {
+                Ok(()) => Guarding::InPlace,
+                Err(problem) => {
+                    tracing::warn!("{problem}");
+                    Guarding::Missing(problem)
+                }
+            };
         *self.guard.lock().expect("nothing panics while it is held") = guard;
     }
 
@@ -119,6 +123,9 @@ impl DockerRuntime {
             .map_err(|error| engine(&error))?;
         let docker = quick(docker.negotiate_version()).await?.map_err(|error| engine(&error))?;
         self.ensure_guard().await;
+        // A look that was cut off with the agent.
+        let options = query::RemoveContainerOptions { v: true, force: true, link: false };
+        let _ = quick(docker.remove_container(&self.look_name(), Some(options))).await;
         Ok(docker)
     }
 
