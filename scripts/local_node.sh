@@ -22,7 +22,7 @@ prepare_local_node() {
     whole=no
   fi
   if [[ $whole == no ]]; then
-    say "Until then no app can be launched on this machine; the rest works"
+    say "Until then apps do not really run on this machine; the rest works"
   fi
 }
 
@@ -101,7 +101,7 @@ enrol_local_node() {
   (umask 077 && mkdir -p "$dir") || return 1
   image=$(hello_web image)
   if [[ -f $dir/state/node.json && $(cat "$dir/offered" 2>/dev/null) == "$image" ]]; then
-    start_agent && return 0
+    start_agent && wait_for_node && return 0
   fi
   what="signing in"
   if local_gpuaas login --admin-file "$data/admin.json" >"$dir/enrol.log" 2>&1 && what="joining" && join_local_node &&
@@ -129,6 +129,9 @@ join_local_node() {
 write_agent_settings() {
   local file=$data/local-node/agent.toml runtime=docker
   if [[ -f $file ]]; then
+    if grep -q '^runtime = "simulated"' "$file" && docker_answers; then
+      say "Docker answers now; this node stays simulated until you write runtime = \"docker\" in $file"
+    fi
     return 0
   fi
   if ! docker_answers; then
@@ -138,6 +141,9 @@ write_agent_settings() {
   (
     umask 077
     printf '# Settings of the node agent of this machine; ./run keeps what you write here.\nruntime = "%s"\n' "$runtime"
+    if [[ $runtime == docker && $DOCKER_SOCKET != /var/run/docker.sock ]]; then
+      printf '\n[docker]\nsocket = "%s"\n' "$DOCKER_SOCKET"
+    fi
     if [[ $runtime == docker ]] && ((EUID != 0)); then
       printf '\n# Only root may set the packet filter: what runs here may reach this machine.\n[network]\npacket_filter = "off"\n'
     fi
@@ -182,7 +188,7 @@ offer_hello_web() {
 local_node_notice() {
   local file=$data/local-node/agent.toml
   if grep -q '^runtime = "simulated"' "$file" 2>/dev/null; then
-    printf '\n  This node is simulated: without Docker nothing really starts.\n'
+    printf '\n  This node is simulated: nothing really starts, and nothing answers on its ports.\n'
   elif grep -q '^\[\[gpus\]\]' "$file" 2>/dev/null; then
     printf '\n  The GPUs of this node are simulated: apps get none, and are told so.\n'
   fi
@@ -195,6 +201,10 @@ start_agent() {
       return 0
     fi
     end_process "$pid" 20
+  fi
+  # What the last run said is kept: it may be why there is a new one.
+  if [[ -f $dir/agent.log ]]; then
+    mv -f "$dir/agent.log" "$dir/agent.log.1" || return 1
   fi
   (umask 077 && : >"$dir/agent.log") || return 1
   setsid "$agent" run --state "$dir/state" --config "$dir/agent.toml" >>"$dir/agent.log" 2>&1 </dev/null 9>&- &
@@ -212,12 +222,24 @@ remove_local_workloads() {
     # shellcheck disable=SC2086 # one word per container
     docker rm --force --volumes $ids >/dev/null && say "Removed the containers of this node"
   fi
+  remove_local_filter
   for kind in network volume; do
     ids=$(docker "$kind" ls --quiet --filter "label=gpuaas.node=$node")
     if [[ -n $ids ]]; then
       # shellcheck disable=SC2086 # one word per object
       docker "$kind" rm $ids >/dev/null || true
     fi
+  done
+}
+
+# The way to the instance API that the packet filter has for this node's networks.
+remove_local_filter() {
+  local range rule
+  range=$(sed -n 's/^range = "\(.*\)"/\1/p' "$data/local-node/agent.toml" | head -n 1)
+  range=${range:-10.213.0.0/16}
+  iptables -w 10 -S GPUAAS-INPUT 2>/dev/null | grep -F -- "-d $range " | while read -r _ rule; do
+    # shellcheck disable=SC2086 # a rule is many words
+    iptables -w 10 -D $rule || true
   done
 }
 

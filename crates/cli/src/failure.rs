@@ -124,6 +124,14 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "not_entitled" => {
             "see `gpuaas app catalog`; an administrator enables an app with `gpuaas entitlement enable`"
         }
+        "node_away" | "node_not_ready" => {
+            "its node's agent is not connected or the node takes no work; an operator sees why with `gpuaas node get`"
+        }
+        "allocation_not_active" => {
+            "see `gpuaas allocation list`; ask for another with `gpuaas allocation request`"
+        }
+        "no_capacity" => "the reasons above are per node; try a smaller SKU, or ask an operator for room",
+        "name_taken" => "choose another name, or look at the one that has it with `list`",
         "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",
         "idempotency_key_reused" => "run the command again; it makes a new key each time",
         _ => "",

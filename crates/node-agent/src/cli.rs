@@ -15,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::agent::{self, Parts, Rhythm};
 use crate::config::{self, Config, LogFormat};
-use crate::identity::{StateFolder, write_whole};
+use crate::identity::{Identity, StateFolder, write_whole};
 use crate::inventory;
 use crate::join::{self, JoinToken, Outcome};
 use crate::links::LinkState;
 use crate::pinned::Pin;
-use crate::platform::Platform;
+use crate::platform::{CallError, Platform};
 use crate::wall_clock::{Clock as _, SystemClock};
 use crate::wiring;
 
@@ -160,6 +160,7 @@ async fn join(config: &Config, arguments: Join) -> Result<()> {
             format!("This machine is now the node {} ({}) of {}.", node.name, node.node_id, node.server_url)
         }
         Outcome::Already(node) => {
+            check_still_wanted(&state, &node).await?;
             format!(
                 "This machine is the node {} ({}) of {} already.",
                 node.name, node.node_id, node.server_url
@@ -167,6 +168,26 @@ async fn join(config: &Config, arguments: Join) -> Result<()> {
         }
     });
     Ok(())
+}
+
+/// A machine that was revoked or forgotten is a node no more, whatever its state folder says.
+async fn check_still_wanted(state: &StateFolder, node: &Identity) -> Result<()> {
+    let platform = Platform::new(node.clone(), Arc::new(state.get_key()?), Arc::new(SystemClock));
+    let Ok(platform) = platform else { return Ok(()) };
+    match platform.token().await {
+        Err(CallError::NotANode(why)) => Err(Error::conflict(
+            "not_a_node_any_more",
+            format!(
+                "This machine was the node {} ({}), which the platform no longer has ({why}). To join as a new node, \
+                 end what still runs here and empty the state folder {}.",
+                node.name,
+                node.node_id,
+                state.path().display()
+            ),
+        )),
+        // It cannot be asked now; the agent will see.
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 async fn run_agent(config: Config) -> Result<()> {

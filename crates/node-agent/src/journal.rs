@@ -247,7 +247,7 @@ impl Journal {
     fn fill_reserves(&self) {
         for number in 0..RESERVES {
             let reserve = self.reserve(number);
-            if !reserve.exists() && write_whole(&reserve, &[0; RESERVE_BYTES]).is_err() {
+            if !reserve.exists() && write_whole(&reserve, &vec![0; RESERVE_BYTES]).is_err() {
                 return;
             }
         }

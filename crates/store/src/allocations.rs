@@ -160,7 +160,7 @@ impl Session {
                 " FROM allocations WHERE state = 'releasing' AND id > $2 ORDER BY id LIMIT $1"
             ),
             limit,
-            after.map_or(Uuid::nil(), |after| after.uuid())
+            after.map_or(Uuid::nil(), AllocationId::uuid)
         )?;
         rows.into_iter().map(Allocation::try_from).collect()
     }

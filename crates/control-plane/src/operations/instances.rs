@@ -71,7 +71,14 @@ pub(crate) async fn carry_out(
     }
     tx.set_member_status(after.id, member_status(after)).await?;
     for kind in &events {
-        note(plane, tx, after.id, timeline_name(*kind), timeline_payload(*kind, after)).await?;
+        note(
+            plane,
+            tx,
+            after.id,
+            timeline_name(*kind),
+            timeline_payload(*kind, after, carrying.reason.as_deref()),
+        )
+        .await?;
     }
     let change = |event: Option<EventType>| {
         let mut change = Change::new(action, object(after))
@@ -109,10 +116,14 @@ fn timeline_name(kind: EventType) -> &'static str {
     }
 }
 
-fn timeline_payload(kind: EventType, instance: &Instance) -> Value {
+fn timeline_payload(kind: EventType, instance: &Instance, because: Option<&str>) -> Value {
     let mut payload = json!({"status": instance.state.status, "generation": instance.state.desired});
     if kind == EventType::InstanceHealthChanged || kind == EventType::InstanceRunning {
         payload["health"] = json!(health_name(instance.state.health));
+    }
+    // Why somebody wanted it: who launched it must not have to ask an operator.
+    if let Some(because) = because {
+        payload["because"] = json!(because);
     }
     if let Some(failure) = &instance.state.failure {
         payload["reason"] = json!(failure.reason.name());

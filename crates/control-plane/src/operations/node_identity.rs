@@ -210,7 +210,9 @@ pub(crate) fn checked_inventory(mut inventory: NodeInventory) -> Result<NodeInve
     }
     for said in [&mut inventory.warnings, &mut inventory.problems] {
         said.truncate(100);
-        said.iter_mut().for_each(|text| tidy(text, 1000));
+        for text in said.iter_mut() {
+            tidy(text, 1000);
+        }
     }
     Ok(inventory)
 }

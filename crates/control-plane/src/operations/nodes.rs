@@ -55,6 +55,12 @@ pub async fn change(
 ) -> Result<Prepared<Node>> {
     let permit = ctx.permit_platform(Permission::NodeManage).await?;
     let (mut tx, before) = load(ctx, &permit, id).await?;
+    if before.standing != NodeStanding::Active && deed != Deed::Forget {
+        return Err(Error::conflict(
+            "illegal_state_move",
+            "The node was revoked; all that is left is to forget it. To come back it joins as a new one.",
+        ));
+    }
     let mut node = before.clone();
     match deed {
         Deed::Cordon => node.cordoned = true,

@@ -2,7 +2,8 @@
 
 use gpuaas_api::Route;
 use gpuaas_api::identity::Because;
-use gpuaas_api::instances::{ForceDecommission, Instance, InstanceDetail, TimelineEntry};
+use gpuaas_api::instances::{ForceDecommission, Instance, InstanceDetail, ReceiptView, TimelineEntry};
+use gpuaas_domain::ids::{InstanceId, ProjectId};
 use gpuaas_domain::lifecycle::Status;
 
 use super::InstanceArg;
@@ -95,8 +96,26 @@ pub(super) async fn settle(
         printer.facts::<InstanceDetail>(&raw)?;
     }
     verdict?;
-    printer.note(&next(&detail, goal, &again));
+    let attested = match goal {
+        Goal::Decommissioned => is_attested(session, project, id).await,
+        Goal::Running | Goal::Stopped => true,
+    };
+    if attested {
+        printer.note(&next(&detail, goal, &again));
+    } else {
+        let receipt = again(&format!("gpuaas instance receipt {id}"));
+        printer.warn(&format!(
+            "{} is written off, but nobody looked at its node: {receipt}",
+            detail.instance.name
+        ));
+    }
     Ok(())
+}
+
+/// Whether the node itself says that nothing is left. An answer that cannot be had is no proof.
+async fn is_attested(session: &Session<'_>, project: ProjectId, id: InstanceId) -> bool {
+    let raw = session.read(Route::InstanceReceipt, &[&project, &id]).await;
+    raw.and_then(|raw| parse::<ReceiptView>(&raw)).is_ok_and(|kept| kept.receipt.attested)
 }
 
 /// Gives a command as it has to be typed for the same project.

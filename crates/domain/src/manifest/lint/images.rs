@@ -46,11 +46,16 @@ fn running(manifest: &Manifest) -> Vec<(String, &ImageRef)> {
 fn source(at: &str, image: &ImageRef, registries: &Registries, faults: &mut Faults) {
     let mut hosts = registries.allowed.iter().filter(|registry| registry.host == image.registry()).peekable();
     let message = if hosts.peek().is_none() {
-        "Images come from the platform's registry; push it there first."
+        let mut known: Vec<&str> = registries.allowed.iter().map(|registry| registry.host.as_str()).collect();
+        known.dedup();
+        match known.as_slice() {
+            [] => "This platform has no registry configured yet.".to_owned(),
+            known => format!("Images come from {}; push it there first.", known.join(", ")),
+        }
     } else if hosts.any(|registry| registry.holds(image.repository())) {
         return;
     } else {
-        "The registry is known, but this repository is not one that apps may come from."
+        "The registry is known, but this repository is not one that apps may come from.".to_owned()
     };
     faults.add(at, "image_source_not_allowed", message);
 }
