@@ -1,8 +1,6 @@
 //! The life of instances on the simulated engine: what goes wrong, and what is said about it.
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use gpuaas_agent_protocol::link::LogQuery;
 use gpuaas_agent_protocol::report::{Health, Phase, PullProgress};
 use gpuaas_agent_protocol::spec::{Check, Port, Probe};
 use gpuaas_agent_protocol::task::{Order, Refusal};
-use gpuaas_faults::Faults;
+use gpuaas_faults::{Faults, SmallDisk};
 use gpuaas_node_agent::executor::Executor;
 use gpuaas_node_agent::runtime::simulated::{Behaviour, SimulatedRuntime};
 use gpuaas_node_agent::runtime::suite::{Subject, runtime_suite};
@@ -238,52 +236,27 @@ async fn a_lost_journal_is_made_good_by_labels() {
     assert!(engine.list(node.id, None).await.unwrap().is_nothing());
 }
 
-/// N08: the disk of the journal is full.
+/// N08: the disk of the journal is full: nothing new begins, what runs goes on, and it can be ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_full_disk_orders_are_refused_and_what_runs_goes_on() {
+async fn on_a_full_disk_nothing_begins_and_everything_can_end() {
     let (node, engine) = node();
-    let disk = node.folder.path().join("small");
-    std::fs::create_dir(&disk).unwrap();
-    let _mounted = Mounted::small_disk(&disk);
-    let executor = Executor::start(node.options(&disk.join("state"), Faults::none())).await.unwrap();
+    let disk = SmallDisk::mount(node.folder.path());
+    let executor = Executor::start(node.options(&disk.path().join("state"), Faults::none())).await.unwrap();
     executor.set_trust(node.trust()).await;
     let (old, new) = (random_id(), random_id());
     node.reach(&executor, old, 1, launch(vec![component("main")]), Phase::Running).await;
-    let mut ballast = std::fs::File::create(disk.join("ballast")).unwrap();
-    while std::io::Write::write_all(&mut ballast, &[0; 512]).is_ok() {}
+    disk.fill();
     let before = engine.counts().changes;
     let refused = node.order(&executor, new, 1, launch(vec![component("main")])).await.unwrap_err();
     assert_eq!(refused.refusal, Refusal::JournalUnwritable);
-    assert_eq!(node.order(&executor, old, 2, stop()).await.unwrap_err().refusal, Refusal::JournalUnwritable);
     assert_eq!(engine.counts().changes, before, "nothing was done");
     assert_eq!(executor.status(old).unwrap().phase, Phase::Running);
     assert!(executor.status(new).is_none());
-    drop(ballast);
-    std::fs::remove_file(disk.join("ballast")).unwrap();
     node.reach(&executor, old, 2, stop(), Phase::Stopped).await;
+    node.reach(&executor, old, 3, remove(), Phase::Removed).await;
+    disk.relieve();
     node.reach(&executor, new, 1, launch(vec![component("main")]), Phase::Running).await;
     executor.shutdown().await;
-}
-
-/// A disk of 1 MiB, for as long as this lives.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn small_disk(at: &Path) -> Self {
-        let mut mount = Command::new("mount");
-        let done = mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(at).status();
-        assert!(
-            done.is_ok_and(|status| status.success()),
-            "this test mounts a small disk and needs root: sudo -E cargo test -p gpuaas-node-agent"
-        );
-        Self(at.to_path_buf())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bollard::query_parameters as query;
 use futures_util::StreamExt as _;
 use gpuaas_agent_protocol::FailureReason;
+use uuid::Uuid;
 
 use super::{DockerRuntime, fault, quick, user};
 use crate::runtime::{ContainerRuntime as _, labels};
@@ -22,7 +23,7 @@ impl DockerRuntime {
             cmd: Some(Vec::new()),
             user: Some("65534:65534".to_owned()),
             network_disabled: Some(true),
-            labels: Some(self.look_labels()),
+            labels: Some(look_labels(self.options.node_id)),
             host_config: Some(bollard::models::HostConfig {
                 cap_drop: Some(vec!["ALL".to_owned()]),
                 security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
@@ -63,12 +64,35 @@ impl DockerRuntime {
     pub(super) fn look_name(&self) -> String {
         format!("gpuaas-look-{}", self.options.node_id)
     }
+}
 
-    /// Every label of ours has a value of ours: an image brings labels too, and must not name an instance.
-    fn look_labels(&self) -> HashMap<String, String> {
-        let blank = [labels::INSTANCE, labels::COMPONENT, labels::GENERATION, labels::ORDER, labels::ERA];
-        let mut map: HashMap<_, _> = blank.map(|key| (key.to_owned(), String::new())).into_iter().collect();
-        map.insert(labels::NODE.to_owned(), self.options.node_id.to_string());
-        map
+/// Every label of ours has a value of ours: an image brings labels too, and must not name an instance.
+fn look_labels(node: Uuid) -> HashMap<String, String> {
+    let blank = [labels::INSTANCE, labels::COMPONENT, labels::GENERATION, labels::ORDER, labels::ERA];
+    let mut map: HashMap<_, _> = blank.map(|key| (key.to_owned(), String::new())).into_iter().collect();
+    map.insert(labels::NODE.to_owned(), node.to_string());
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::labels::Labels;
+
+    #[test]
+    fn a_look_is_nobodys_container_whatever_the_image_says() {
+        let (node, instance) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let of_image = Labels {
+            node,
+            instance,
+            component: Some("main".to_owned()),
+            generation: 1,
+            era: 1,
+            order: "sha256:00".to_owned(),
+        };
+        // As the engine does it: what is asked for goes over what the image brings.
+        let mut merged = of_image.to_map();
+        merged.extend(look_labels(node));
+        assert_eq!(Labels::from_map(&merged), None);
     }
 }
