@@ -12,6 +12,7 @@ mod json;
 pub mod manifest;
 mod reference;
 mod secret;
+pub mod sign;
 
 #[cfg(feature = "client")]
 pub use client::{
