@@ -461,3 +461,46 @@ fn of_several_refusals_the_revoked_key_is_told() {
     assert_eq!(verdict.into_one(), Err(Refusal::SignerRevoked { key }));
     assert_eq!(Verdict::default().into_one(), Err(Refusal::Unsigned));
 }
+
+/// What the real program made with a key pair, kept as it came: cosign 2.6.4 wrote the signature and the envelope,
+/// cosign 3.1.2 the bundles. F-22.
+#[test]
+fn what_cosign_made_holds_for_its_image_and_for_no_other() {
+    let digest: Digest =
+        "sha256:8a435dc2334d2f5ba0c1c5ac4d0fd561553e0dfa239c6291df0b289446aab8c3".parse().unwrap();
+    let names = ["127.0.0.1:15999/apps/a".parse().unwrap()];
+    let keys = [TrustedKey::new(PublicKey::from_pem(include_str!("fixtures/cosign.pub")).unwrap())];
+    let policy = Policy {
+        digest: &digest,
+        names: &names,
+        keys: &keys,
+        now: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        max_age: None,
+        unnamed: Unnamed::Refuse,
+        predicate_types: &[SLSA_PROVENANCE_V02],
+    };
+    let simple = Evidence::Simple {
+        payload: include_bytes!("fixtures/simple-payload.json").to_vec(),
+        signature: include_str!("fixtures/simple-signature.txt").to_owned(),
+    };
+    let envelope = Evidence::Envelope(include_bytes!("fixtures/envelope.json").to_vec());
+    let signature_bundle = Evidence::Bundle(include_bytes!("fixtures/bundle-signature.json").to_vec());
+    let provenance_bundle = Evidence::Bundle(include_bytes!("fixtures/bundle-provenance.json").to_vec());
+
+    simple.check(Purpose::Signature, &policy).unwrap();
+    envelope.check(Purpose::Provenance, &policy).unwrap();
+    provenance_bundle.check(Purpose::Provenance, &policy).unwrap();
+    // Its signature alone names no repository.
+    let refused = signature_bundle.check(Purpose::Signature, &policy).unwrap_err();
+    assert!(matches!(refused, Refusal::RepositoryNotNamed { .. }), "{refused}");
+    let lenient = Policy { unnamed: Unnamed::Accept, ..policy };
+    signature_bundle.check(Purpose::Signature, &lenient).unwrap();
+
+    let other: Digest = OTHER.parse().unwrap();
+    let elsewhere = Policy { digest: &other, ..lenient };
+    for evidence in [&simple, &envelope, &signature_bundle, &provenance_bundle] {
+        for purpose in [Purpose::Signature, Purpose::Provenance] {
+            assert!(evidence.check(purpose, &elsewhere).is_err());
+        }
+    }
+}
