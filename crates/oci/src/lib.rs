@@ -9,6 +9,7 @@
 mod client;
 mod image;
 mod json;
+mod layout;
 pub mod manifest;
 mod reference;
 mod secret;
@@ -21,5 +22,6 @@ pub use client::{
 };
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
 pub use json::BadJson;
+pub use layout::{BadLayout, Layout, Place};
 pub use reference::{BadReference, Digest, Hasher, Host, Name, Reference, Repository, Tag, parse_digest};
 pub use secret::SecretText;

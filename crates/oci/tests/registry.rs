@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gpuaas_oci::manifest::{Annotations, Descriptor, Manifest, OCI_MANIFEST, write_image};
 use gpuaas_oci::{
-    BlobSource, ClientError, Credentials, Digest, Image, ImageBuilder, Mounted, Progress, Registry,
+    BlobSource, ClientError, Credentials, Digest, Image, ImageBuilder, Layout, Mounted, Progress, Registry,
     Repository, SecretText, Settings, Tag,
 };
 use support::Loopback;
@@ -280,4 +280,24 @@ async fn a_registry_with_a_password_lets_in_who_knows_it() {
     let refused = with("wrong").push("apps/hello", &image, None).await.unwrap_err();
     assert!(matches!(refused, ClientError::Unauthorized { had_credentials: true, .. }), "{refused}");
     with("correct-horse").push("apps/hello", &image, None).await.unwrap();
+}
+
+/// F-24: what was saved in one place is pushed in another and is the same.
+#[tokio::test]
+async fn a_saved_layout_is_pushed_and_keeps_its_digest() {
+    let loopback = Loopback::start();
+    let folder = tempfile::tempdir().unwrap();
+    let image = sample("saved").build().unwrap();
+    let path = folder.path().join("image.tar");
+    std::fs::write(&path, image.to_archive(Some("apps/saved:1"))).unwrap();
+    let layout = Layout::open(&path).unwrap();
+    let registry = Registry::with(&format!("http://{}", loopback.address), None, in_pieces()).unwrap();
+    let (repository, tag): (Repository, Tag) = ("apps/saved".parse().unwrap(), "1".parse().unwrap());
+    let pushed = registry.push_layout(&repository, &layout, &layout.entries()[0], Some(&tag)).await.unwrap();
+    assert_eq!((pushed.uploaded, &pushed.digest), (2, image.digest()));
+    assert_eq!(registry.get_manifest(&repository, &tag).await.unwrap().digest, *image.digest());
+    let layer = &image.layers[0];
+    let back =
+        registry.blob_bytes(&repository, &layer.digest, layer.bytes.len() as u64, 1 << 20).await.unwrap();
+    assert_eq!(&back[..], layer.bytes);
 }

@@ -65,7 +65,7 @@ fn parse(header: &str) -> Vec<Challenge> {
         }
         rest = rest.trim_start_matches([' ', ',']);
     }
-    found.into_iter().filter_map(|(scheme, parameters)| known(&scheme, parameters)).collect()
+    found.into_iter().filter_map(|(scheme, parameters)| known(&scheme, &parameters)).collect()
 }
 
 /// A quoted text or a word, and what follows.
@@ -86,7 +86,7 @@ fn value_of(text: &str) -> Option<(String, &str)> {
     None
 }
 
-fn known(scheme: &str, parameters: Vec<(String, String)>) -> Option<Challenge> {
+fn known(scheme: &str, parameters: &[(String, String)]) -> Option<Challenge> {
     let mut names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     if names.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -105,17 +105,17 @@ fn known(scheme: &str, parameters: Vec<(String, String)>) -> Option<Challenge> {
 mod tests {
     use super::*;
 
-    fn bearer(realm: &str, service: Option<&str>) -> Option<Challenge> {
-        Some(Challenge::Bearer { realm: realm.to_owned(), service: service.map(str::to_owned) })
+    fn bearer(realm: &str, service: Option<&str>) -> Challenge {
+        Challenge::Bearer { realm: realm.to_owned(), service: service.map(str::to_owned) }
     }
 
     #[test]
     fn a_challenge_is_read_as_the_standard_has_it() {
         let one = |header: &'static str| choose([header].into_iter());
         let full = r#"Bearer realm="https://a/t?x=1,2",service="r \"q\"",scope="repository:a:pull,push""#;
-        assert_eq!(one(full), bearer("https://a/t?x=1,2", Some("r \"q\"")));
-        assert_eq!(one("bearer  REALM=https://a/t , Service=b"), bearer("https://a/t", Some("b")));
-        assert_eq!(one(r#"Basic realm="x", Bearer realm="y""#), bearer("y", None));
+        assert_eq!(one(full), Some(bearer("https://a/t?x=1,2", Some("r \"q\""))));
+        assert_eq!(one("bearer  REALM=https://a/t , Service=b"), Some(bearer("https://a/t", Some("b"))));
+        assert_eq!(one(r#"Basic realm="x", Bearer realm="y""#), Some(bearer("y", None)));
         assert_eq!(one(r#"Basic realm="registry""#), Some(Challenge::Basic));
         assert_eq!(one("Basic"), Some(Challenge::Basic));
         assert_eq!(one(r#"Negotiate, Basic realm="x""#), Some(Challenge::Basic));

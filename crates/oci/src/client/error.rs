@@ -3,8 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::Digest;
 use crate::manifest::BadManifest;
+use crate::{BadLayout, Digest};
 
 #[derive(Debug)]
 pub enum ClientError {
@@ -82,6 +82,10 @@ pub enum ClientError {
         url: String,
         why: BadManifest,
     },
+    /// The layout that was to be sent is not what it says.
+    Layout {
+        why: BadLayout,
+    },
     /// An answer without what it must have.
     BadAnswer {
         url: String,
@@ -97,7 +101,7 @@ pub enum ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unusable { what } => f.write_str(what),
+            Self::Unusable { what } | Self::Local { what, .. } => f.write_str(what),
             Self::Unreachable { url, .. } => write!(f, "{url} cannot be reached"),
             Self::TimedOut { url, seconds } => write!(f, "{url} said nothing for {seconds} s"),
             Self::BrokenOff { url, .. } => write!(f, "{url} broke off and could not go on"),
@@ -122,8 +126,8 @@ impl fmt::Display for ClientError {
             Self::OtherDigest { ours, theirs } => write!(f, "the registry has {theirs}, but it is {ours}"),
             Self::OtherSize { promised, found } => write!(f, "{promised} bytes are promised, {found} came"),
             Self::Manifest { url, why } => write!(f, "{url}: {why}"),
+            Self::Layout { why } => write!(f, "the layout cannot be pushed: {why}"),
             Self::BadAnswer { url, why } => write!(f, "{url} answered without what it must: {why}"),
-            Self::Local { what, .. } => f.write_str(what),
         }
     }
 }
@@ -149,6 +153,7 @@ impl StdError for ClientError {
             | Self::OtherDigest { .. }
             | Self::OtherSize { .. }
             | Self::Manifest { .. }
+            | Self::Layout { .. }
             | Self::BadAnswer { .. } => None,
         }
     }
@@ -173,6 +178,7 @@ impl ClientError {
             | Self::OtherDigest { .. }
             | Self::OtherSize { .. }
             | Self::Manifest { .. }
+            | Self::Layout { .. }
             | Self::BadAnswer { .. }
             | Self::Local { .. } => false,
         }

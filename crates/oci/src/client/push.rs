@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::{BlobSource, ClientError, Registry, Result};
-use crate::{Digest, Image, Repository, Tag};
+use super::{BlobSource, ClientError, Pointer, Registry, Result};
+use crate::manifest::{self, BadManifest, Descriptor, MAX_MANIFEST_BYTES, Manifest};
+use crate::{BadLayout, Digest, Image, Layout, Repository, Tag};
 
 /// What a push did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,68 @@ impl Registry {
         }
         Ok(Pushed { digest: image.digest().clone(), uploaded })
     }
+}
+
+impl Registry {
+    /// Makes sure that the registry holds what a layout has under this entry: an image, or an index and its images.
+    /// Every byte is compared with its digest before it is sent.
+    pub async fn push_layout(
+        &self,
+        repository: &Repository,
+        layout: &Layout,
+        entry: &Descriptor,
+        tag: Option<&Tag>,
+    ) -> Result<Pushed> {
+        let mut uploaded = 0;
+        let bytes = layout.read(entry, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
+        match manifest::read_promised(&bytes, entry).map_err(|why| bad(entry, why))? {
+            Manifest::Image(image) => {
+                for part in image.layers.iter().chain([&image.config]) {
+                    uploaded += usize::from(self.push_part(repository, layout, part).await?);
+                }
+            }
+            Manifest::Index(index) => {
+                for part in &index.manifests {
+                    let bytes = layout.read(part, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
+                    let Manifest::Image(image) =
+                        manifest::read_promised(&bytes, part).map_err(|why| bad(part, why))?
+                    else {
+                        return Err(bad(part, BadManifest::NestedIndex));
+                    };
+                    for blob in image.layers.iter().chain([&image.config]) {
+                        uploaded += usize::from(self.push_part(repository, layout, blob).await?);
+                    }
+                    self.put_manifest(repository, &part.digest, &part.media_type, bytes).await?;
+                }
+            }
+        }
+        let pointers = [Some(Pointer::Digest(&entry.digest)), tag.map(Pointer::Tag)];
+        for pointer in pointers.into_iter().flatten() {
+            self.put_manifest(repository, pointer, &entry.media_type, bytes.clone()).await?;
+        }
+        Ok(Pushed { digest: entry.digest.clone(), uploaded })
+    }
+
+    async fn push_part(&self, repository: &Repository, layout: &Layout, part: &Descriptor) -> Result<bool> {
+        if self.find_blob(repository, &part.digest).await?.is_some() {
+            return Ok(false);
+        }
+        let place = layout.place(part).map_err(from_layout)?;
+        let source = BlobSource::File { path: place.path, offset: place.offset, size: place.size };
+        let found = source.digest().await?;
+        if found != part.digest {
+            return Err(ClientError::OtherDigest { ours: part.digest.clone(), theirs: found.to_string() });
+        }
+        self.push_blob(repository, &part.digest, &source, &|_| ()).await
+    }
+}
+
+fn from_layout(why: BadLayout) -> ClientError {
+    ClientError::Layout { why }
+}
+
+fn bad(entry: &Descriptor, why: BadManifest) -> ClientError {
+    ClientError::Manifest { url: entry.digest.to_string(), why }
 }
 
 fn repository_of(text: &str) -> Result<Repository> {

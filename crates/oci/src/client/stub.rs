@@ -68,7 +68,7 @@ impl Stub {
     pub(crate) fn everything(&self) -> String {
         self.seen()
             .iter()
-            .map(|seen| format!("{}\n{}", seen.head, String::from_utf8_lossy(&seen.body)))
+            .flat_map(|seen| [seen.head.clone(), String::from_utf8_lossy(&seen.body).into_owned()])
             .collect()
     }
 }

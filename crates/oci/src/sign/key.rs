@@ -236,7 +236,9 @@ fn encode(label: &str, der: &[u8]) -> String {
     let letters = Zeroizing::new(STANDARD.encode(der));
     // Room for all of it at once: a text that grows leaves copies behind.
     let mut pem = String::with_capacity(letters.len() * 2 + 100);
-    pem.push_str(&format!("-----BEGIN {label}-----\n"));
+    for part in ["-----BEGIN ", label, "-----\n"] {
+        pem.push_str(part);
+    }
     let mut rest = letters.as_str();
     while !rest.is_empty() {
         let (line, next) = rest.split_at(rest.len().min(64));
@@ -244,7 +246,9 @@ fn encode(label: &str, der: &[u8]) -> String {
         pem.push('\n');
         rest = next;
     }
-    pem.push_str(&format!("-----END {label}-----\n"));
+    for part in ["-----END ", label, "-----\n"] {
+        pem.push_str(part);
+    }
     pem
 }
 

@@ -124,13 +124,8 @@ impl Verdict {
             Refusal::NoKeyMatches | Refusal::LayerType { .. } | Refusal::PredicateType { .. } => 2,
             _ => 1,
         };
-        match self.verified.into_iter().next() {
-            Some(verified) => Ok(verified),
-            None => {
-                let nearest = self.refused.into_iter().map(|(_, why)| why).min_by_key(nearness);
-                Err(nearest.unwrap_or(Refusal::Unsigned))
-            }
-        }
+        let nearest = self.refused.into_iter().map(|(_, why)| why).min_by_key(nearness);
+        self.verified.into_iter().next().ok_or_else(|| nearest.unwrap_or(Refusal::Unsigned))
     }
 }
 

@@ -34,7 +34,7 @@ fn asking(realm: &str) -> Stub {
 #[tokio::test]
 async fn a_token_is_fetched_once_for_what_is_about_to_be_done_and_no_more() {
     let registry = asking("HERE/token");
-    let client = Registry::with(&registry.url, password(), quick()).unwrap();
+    let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     let (repository, digest) = (repository(), Digest::of(b"hello"));
     for _ in 0..2 {
         assert_eq!(client.find_blob(&repository, &digest).await.unwrap(), Some(5));
@@ -62,7 +62,7 @@ async fn a_password_goes_to_a_registry_that_asks_for_it_directly() {
         Some(_) => answer("200 OK", &[], b"hello"),
         None => answer("401 Unauthorized", &[("www-authenticate", "Basic realm=\"x\"")], b""),
     });
-    let client = Registry::with(&registry.url, password(), quick()).unwrap();
+    let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     assert!(client.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap().is_some());
     let anonymous = Registry::with(&registry.url, None, quick()).unwrap();
     let refused = anonymous.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn a_hostile_realm_gets_nothing() {
         [stranger.url.clone(), format!("{}/token?x=", stranger.url), with_user, "nonsense".to_owned()]
     {
         let registry = asking(&realm);
-        let client = Registry::with(&registry.url, password(), quick()).unwrap();
+        let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
         let refused = client.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap_err();
         assert!(matches!(refused, ClientError::ForeignRealm { .. }), "{realm}: {refused}");
         assert!(!registry.everything().contains("uthorization"), "{realm}");
@@ -95,7 +95,7 @@ async fn an_allowed_realm_is_allowed_for_its_service_only() {
     for (service, allowed) in [("registry", true), ("billing", false)] {
         let known = TokenRealm { url: realm.clone(), service: service.to_owned() };
         let settings = Settings { token_realms: vec![known], ..quick() };
-        let client = Registry::with(&registry.url, password(), settings).unwrap();
+        let client = Registry::with(&registry.url, Some(password()), settings).unwrap();
         let outcome = client.find_blob(&repository(), &Digest::of(b"hello")).await;
         assert_eq!(outcome.is_ok(), allowed, "{service}: {outcome:?}");
     }
@@ -108,7 +108,7 @@ async fn no_credential_goes_from_an_encrypted_registry_to_a_plain_realm() {
     let stranger = nobody();
     let realm = TokenRealm { url: format!("{}/token", stranger.url), service: "registry".to_owned() };
     let settings = Settings { token_realms: vec![realm.clone()], extra_ca_pem: None, ..quick() };
-    let plain = Registry::with(&stranger.url, password(), settings).unwrap();
+    let plain = Registry::with(&stranger.url, Some(password()), settings).unwrap();
     let registry = Registry { base: Url::parse("https://r.example.com").unwrap(), ..plain };
     let answer = plain_answer(&stranger).await;
     let refused = registry.answer_challenge(&answer, &Scope::pull(&repository())).await.unwrap_err();
@@ -140,14 +140,14 @@ async fn a_blob_from_another_host_is_asked_for_without_credentials() {
     });
     let (repository, digest) = (repository(), Digest::of(b"hello"));
 
-    let strict = Registry::with(&registry.url, password(), quick()).unwrap();
+    let strict = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     let refused = strict.blob_bytes(&repository, &digest, 5, 100).await.unwrap_err();
     assert!(matches!(refused, ClientError::OtherHost { .. }), "{refused}");
     assert!(!refused.to_string().contains("signed"), "a signed address is a key: {refused}");
     assert!(elsewhere.lines().is_empty());
 
     let settings = Settings { redirects: Redirects::BlobsFromAnywhere, ..quick() };
-    let open = Registry::with(&registry.url, password(), settings).unwrap();
+    let open = Registry::with(&registry.url, Some(password()), settings).unwrap();
     assert_eq!(&open.blob_bytes(&repository, &digest, 5, 100).await.unwrap()[..], b"hello");
     assert_eq!(elsewhere.lines(), ["GET /bucket/key?signed=1"]);
     assert_nothing_leaked(&elsewhere);
@@ -200,7 +200,7 @@ async fn an_upload_or_a_page_on_another_host_gets_nothing() {
         Some("POST") => answer("202 Accepted", &[("location", &upload)], b""),
         _ => answer("200 OK", &[("link", &page)], br#"{"name":"apps/a","tags":["1"]}"#),
     });
-    let client = Registry::with(&registry.url, password(), quick()).unwrap();
+    let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     for bytes in [&b"small"[..], b"more than ten bytes"] {
         let source = BlobSource::Memory(Bytes::from_static(bytes));
         let refused =
@@ -223,11 +223,14 @@ async fn a_foreign_layer_is_not_fetched_from_where_it_points() {
         &format!("\"size\":{size},\"urls\":[\"{}/layer\"]", stranger.url),
     );
     let (digest, body) = (Digest::of(foreign.as_bytes()), foreign.clone());
-    let registry = Stub::start(move |seen| match seen.line.contains("/manifests/") {
-        true => answer("200 OK", &[("content-type", crate::MANIFEST_TYPE)], body.as_bytes()),
-        false => answer("404 Not Found", &[], b""),
+    let registry = Stub::start(move |seen| {
+        if seen.line.contains("/manifests/") {
+            answer("200 OK", &[("content-type", crate::MANIFEST_TYPE)], body.as_bytes())
+        } else {
+            answer("404 Not Found", &[], b"")
+        }
     });
-    let client = Registry::with(&registry.url, password(), quick()).unwrap();
+    let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     let fetched = client.get_manifest(&repository(), &digest).await.unwrap();
     let Ok(crate::manifest::Manifest::Image(image)) = fetched.read() else { panic!("an image") };
     assert!(image.check_runnable().unwrap_err().to_string().contains("leads to another host"));
@@ -251,11 +254,14 @@ async fn an_answer_that_is_no_token_is_never_sent_on() {
     ];
     for body in answers {
         let body = body.to_vec();
-        let registry = Stub::start(move |seen| match seen.line.starts_with("GET /token") {
-            true => answer("200 OK", &[], &body),
-            false => answer("401 Unauthorized", &[("www-authenticate", "Bearer realm=\"HERE/token\"")], b""),
+        let registry = Stub::start(move |seen| {
+            if seen.line.starts_with("GET /token") {
+                answer("200 OK", &[], &body)
+            } else {
+                answer("401 Unauthorized", &[("www-authenticate", "Bearer realm=\"HERE/token\"")], b"")
+            }
         });
-        let client = Registry::with(&registry.url, password(), quick()).unwrap();
+        let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
         let refused = client.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap_err();
         let named = matches!(refused, ClientError::NoToken { .. } | ClientError::TooLarge { .. });
         assert!(named, "{refused}");
@@ -266,7 +272,7 @@ async fn an_answer_that_is_no_token_is_never_sent_on() {
 #[tokio::test]
 async fn wrong_credentials_are_told_and_not_tried_again_and_again() {
     let registry = Stub::start(|_| answer("401 Unauthorized", &[("www-authenticate", "Basic")], b""));
-    let client = Registry::with(&registry.url, password(), quick()).unwrap();
+    let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     let refused = client.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap_err();
     assert!(matches!(refused, ClientError::Unauthorized { had_credentials: true, .. }), "{refused}");
     assert_eq!(registry.lines().len(), 2);

@@ -5,6 +5,9 @@ mod transfer;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use reqwest::Method;
+
 use super::stub::{Stub, answer, promising};
 use super::*;
 use crate::{Digest, SecretText, Tag};
@@ -28,9 +31,9 @@ fn quick() -> Settings {
     }
 }
 
-fn password() -> Option<Credentials> {
+fn password() -> Credentials {
     let password = SecretText::new(PASSWORD.to_owned());
-    Some(Credentials::Password { user: "ann".to_owned(), password })
+    Credentials::Password { user: "ann".to_owned(), password }
 }
 
 fn client(stub: &Stub, settings: Settings) -> Registry {

@@ -14,7 +14,6 @@ fn keeping(remembers: bool, kept: Arc<Mutex<Vec<u8>>>) -> Stub {
         let method = seen.line.split(' ').next().unwrap();
         let range = |kept: &[u8]| format!("0-{}", kept.len().saturating_sub(1));
         match method {
-            "HEAD" => answer("404 Not Found", &[], b""),
             "POST" => {
                 kept.clear();
                 answer("202 Accepted", &[("location", "/upload/1?_state=0")], b"")
@@ -33,7 +32,7 @@ fn keeping(remembers: bool, kept: Arc<Mutex<Vec<u8>>>) -> Stub {
                 let state = format!("/upload/1?_state={}", kept.len());
                 answer("204 No Content", &[("location", &state), ("range", &range(&kept))], b"")
             }
-            "GET" => answer("404 Not Found", &[], b""),
+            "GET" | "HEAD" => answer("404 Not Found", &[], b""),
             _ if seen.line.ends_with(&Digest::of(&kept).as_str().replace(':', "%3A")) => {
                 answer("201 Created", &[], b"")
             }
@@ -221,9 +220,12 @@ async fn referrers_come_from_the_registry_or_from_the_tag() {
     assert_eq!(found, [entry("two", "c/d")]);
     assert_eq!(newer.lines(), [format!("GET /v2/apps/a/referrers/{digest}")]);
 
-    let older = Stub::start(move |seen| match seen.line.contains("/manifests/") {
-        true => answer("200 OK", &[("content-type", OCI_INDEX)], &index),
-        false => answer("404 Not Found", &[], b""),
+    let older = Stub::start(move |seen| {
+        if seen.line.contains("/manifests/") {
+            answer("200 OK", &[("content-type", OCI_INDEX)], &index)
+        } else {
+            answer("404 Not Found", &[], b"")
+        }
     });
     let found = client(&older, quick()).list_referrers(&repository(), &digest, None).await.unwrap();
     assert_eq!(found.len(), 2);
@@ -237,9 +239,12 @@ async fn referrers_come_from_the_registry_or_from_the_tag() {
 #[tokio::test]
 async fn a_mount_that_becomes_an_upload_is_called_off() {
     let (from, digest) = ("apps/b".parse().unwrap(), Digest::of(BLOB));
-    let registry = Stub::start(|seen| match seen.line.starts_with("POST") {
-        true => answer("202 Accepted", &[("location", "/upload/7")], b""),
-        false => answer("204 No Content", &[], b""),
+    let registry = Stub::start(|seen| {
+        if seen.line.starts_with("POST") {
+            answer("202 Accepted", &[("location", "/upload/7")], b"")
+        } else {
+            answer("204 No Content", &[], b"")
+        }
     });
     let mounted = client(&registry, quick()).mount_blob(&from, &repository(), &digest).await.unwrap();
     assert_eq!(mounted, Mounted::No);
