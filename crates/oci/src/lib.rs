@@ -17,8 +17,8 @@ pub mod sign;
 
 #[cfg(feature = "client")]
 pub use client::{
-    BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted, Pointer,
-    Progress, Pushed, PutManifest, Redirects, Registry, Settings, TokenRealm,
+    BlobHead, BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted,
+    Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Settings, TokenRealm,
 };
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
 pub use json::BadJson;

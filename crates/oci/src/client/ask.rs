@@ -171,8 +171,14 @@ impl Registry {
     }
 }
 
-/// A whole answer of at most so many bytes.
+/// A whole answer of at most so many bytes. All of it in time: a registry that sends a byte now and then is as bad as a
+/// silent one.
 pub(super) async fn read_limited(registry: &Registry, answer: &mut Response, most: usize) -> Result<Bytes> {
+    let url = answer.url().clone();
+    registry.in_time(&url, most, read_all(registry, answer, most)).await?
+}
+
+async fn read_all(registry: &Registry, answer: &mut Response, most: usize) -> Result<Bytes> {
     let too_large = |answer: &Response| ClientError::TooLarge { url: plain(answer.url()), most: most as u64 };
     if answer.content_length().is_some_and(|length| length > most as u64) {
         return Err(too_large(answer));

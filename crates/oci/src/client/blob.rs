@@ -16,6 +16,12 @@ const OCTETS: &str = "application/octet-stream";
 /// A registry may ask for larger pieces than ours; this large and no larger.
 const MAX_CHUNK_BYTES: u64 = 256 * 1024 * 1024;
 
+/// What a registry says of a blob without showing it. Only its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobHead {
+    pub size: Option<u64>,
+}
+
 /// What a mount came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mounted {
@@ -33,20 +39,19 @@ struct Session {
 }
 
 impl Registry {
-    /// The size of a blob, if the registry has it.
-    pub async fn find_blob(&self, repository: &Repository, digest: &Digest) -> Result<Option<u64>> {
+    /// Whether the registry has a blob.
+    pub async fn find_blob(&self, repository: &Repository, digest: &Digest) -> Result<Option<BlobHead>> {
         self.retrying(|| self.find_blob_once(repository, digest)).await
     }
 
-    async fn find_blob_once(&self, repository: &Repository, digest: &Digest) -> Result<Option<u64>> {
+    async fn find_blob_once(&self, repository: &Repository, digest: &Digest) -> Result<Option<BlobHead>> {
         let url = self.url(repository, &format!("blobs/{digest}"));
         let mut ask = Ask::new(Method::HEAD, url, Scope::pull(repository));
         ask.follow = Follow::Blob;
         let answer = self.ask(&ask, &[StatusCode::OK, StatusCode::NOT_FOUND]).await?;
         // Of an answer to HEAD the library knows no body, so the length is read from its header.
-        let length =
-            answer.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
-        Ok((answer.status() == StatusCode::OK).then_some(length.unwrap_or(0)))
+        let size = answer.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
+        Ok((answer.status() == StatusCode::OK).then_some(BlobHead { size }))
     }
 
     /// Makes sure that the registry holds these bytes. True if they had to be sent.

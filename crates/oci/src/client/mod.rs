@@ -27,7 +27,7 @@ use reqwest::{Response, Url};
 
 use ask::{Ask, Follow, read_limited};
 pub use auth::{Credentials, TokenRealm};
-pub use blob::Mounted;
+pub use blob::{BlobHead, Mounted};
 pub(crate) use challenge::Scope;
 pub use error::ClientError;
 pub use manifests::{FetchedManifest, ManifestHead, Pointer, PutManifest};
@@ -118,6 +118,12 @@ impl Registry {
         if base.path() != "/" || base.query().is_some() || base.fragment().is_some() {
             return Err(unusable("it must end after host and port"));
         }
+        // A colon ends the name in the header, so the rest would become the password.
+        if let Some(Credentials::Password { user, .. }) = &credentials
+            && (user.contains(':') || user.chars().any(char::is_control))
+        {
+            return Err(ClientError::Unusable { what: format!("{user:?} is no name to sign in with") });
+        }
         // Without a provider the TLS library panics; an Err only means that the program has chosen one already.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut builder = reqwest::Client::builder()
@@ -191,6 +197,6 @@ fn plain(url: &Url) -> String {
 }
 
 #[cfg(test)]
-mod stub;
+pub(crate) mod stub;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{BlobSource, ClientError, Pointer, Registry, Result};
-use crate::manifest::{self, BadManifest, Descriptor, MAX_MANIFEST_BYTES, Manifest};
+use crate::manifest::{self, BadManifest, Descriptor, ImageManifest, MAX_MANIFEST_BYTES, Manifest};
 use crate::{BadLayout, Digest, Image, Layout, Repository, Tag};
 
 /// What a push did.
@@ -52,24 +52,18 @@ impl Registry {
         entry: &Descriptor,
         tag: Option<&Tag>,
     ) -> Result<Pushed> {
-        let mut uploaded = 0;
         let bytes = layout.read(entry, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
+        let mut uploaded = 0;
         match manifest::read_promised(&bytes, entry).map_err(|why| bad(entry, why))? {
-            Manifest::Image(image) => {
-                for part in image.layers.iter().chain([&image.config]) {
-                    uploaded += usize::from(self.push_part(repository, layout, part).await?);
-                }
-            }
+            Manifest::Image(image) => uploaded += self.push_parts(repository, layout, &image).await?,
             Manifest::Index(index) => {
                 for part in &index.manifests {
                     let bytes = layout.read(part, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
-                    let Manifest::Image(image) =
-                        manifest::read_promised(&bytes, part).map_err(|why| bad(part, why))?
-                    else {
-                        return Err(bad(part, BadManifest::NestedIndex));
-                    };
-                    for blob in image.layers.iter().chain([&image.config]) {
-                        uploaded += usize::from(self.push_part(repository, layout, blob).await?);
+                    match manifest::read_promised(&bytes, part).map_err(|why| bad(part, why))? {
+                        Manifest::Image(image) => {
+                            uploaded += self.push_parts(repository, layout, &image).await?;
+                        }
+                        Manifest::Index(_) => return Err(bad(part, BadManifest::NestedIndex)),
                     }
                     self.put_manifest(repository, &part.digest, &part.media_type, bytes).await?;
                 }
@@ -80,6 +74,19 @@ impl Registry {
             self.put_manifest(repository, pointer, &entry.media_type, bytes.clone()).await?;
         }
         Ok(Pushed { digest: entry.digest.clone(), uploaded })
+    }
+
+    async fn push_parts(
+        &self,
+        repository: &Repository,
+        layout: &Layout,
+        image: &ImageManifest,
+    ) -> Result<usize> {
+        let mut uploaded = 0;
+        for part in image.layers.iter().chain([&image.config]) {
+            uploaded += usize::from(self.push_part(repository, layout, part).await?);
+        }
+        Ok(uploaded)
     }
 
     async fn push_part(&self, repository: &Repository, layout: &Layout, part: &Descriptor) -> Result<bool> {

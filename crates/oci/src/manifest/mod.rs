@@ -243,8 +243,11 @@ fn platform(value: &Json, path: &str) -> Result<Platform> {
 fn annotations(object: &Object<'_>) -> Result<Annotations> {
     let Some(value) = object.find("annotations") else { return Ok(Annotations::new()) };
     let object = value.open(&object.path("annotations"), &[])?;
-    let pairs = object.members().iter();
-    pairs.map(|(name, _)| Ok((name.clone(), object.text(name)?.to_owned()))).collect()
+    let pairs = object.members().iter().map(|(name, value)| match value {
+        Json::Text(text) => Ok((name.clone(), text.clone())),
+        _ => Err(json::BadJson::WrongType { path: object.path(name), wanted: "text" }.into()),
+    });
+    pairs.collect()
 }
 
 /// The same bytes have one size and one type, and all of them together fit a number that disks are counted in.

@@ -261,3 +261,14 @@ fn a_config_for_another_machine_or_of_another_image_is_refused() {
     );
     assert!(image.check_config(b"{}", &amd64()).is_err());
 }
+
+/// F07: what costs the reader more than one pass is a weapon.
+#[test]
+fn a_manifest_full_of_annotations_is_read_in_a_moment() {
+    let notes: Vec<String> = (0..90_000).map(|at| format!("\"{at}\":\"x\"")).collect();
+    let text =
+        with(&layer()).replace("\"config\"", &format!("\"annotations\":{{{}}},\"config\"", notes.join(",")));
+    let started = std::time::Instant::now();
+    runnable(text.as_bytes(), OCI_MANIFEST).unwrap();
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}

@@ -102,9 +102,9 @@ pub struct PublicKey {
 
 impl PublicKey {
     pub fn from_pem(pem: &str) -> Result<Self, BadKey> {
-        let (label, der) = decode(pem)?;
+        let (label, body) = block(pem)?;
         match label {
-            PUBLIC_LABEL => Self::from_der(&der),
+            PUBLIC_LABEL => Self::from_der(&decode(body)?),
             label if label.contains(PRIVATE_LABEL) => Err(BadKey::PrivateKeyGiven),
             label => Err(BadKey::Label { found: label.chars().take(50).collect() }),
         }
@@ -113,7 +113,6 @@ impl PublicKey {
     /// From the frame with the key in it (`SubjectPublicKeyInfo`).
     pub fn from_der(der: &[u8]) -> Result<Self, BadKey> {
         let kind = match der {
-            [frame @ .., _] if frame.len() < 12 => return Err(BadKey::Unsupported),
             der if der.starts_with(&P256_FRAME) && der.len() == P256_FRAME.len() + P256_POINT => Kind::P256,
             der if der.starts_with(&ED25519_FRAME) && der.len() == ED25519_FRAME.len() + ED25519_KEY => {
                 Kind::Ed25519
@@ -182,9 +181,9 @@ impl PrivateKey {
 
     /// From `PRIVATE KEY`, as OpenSSL writes it (PKCS #8 with the public key inside).
     pub fn from_pem(pem: &SecretText) -> Result<Self, BadKey> {
-        let (label, der) = decode(pem.expose())?;
+        let (label, body) = block(pem.expose())?;
         match label {
-            PRIVATE_LABEL => Self::from_der(&der),
+            PRIVATE_LABEL => Self::from_der(&decode(body)?),
             PUBLIC_LABEL => Err(BadKey::PublicKeyGiven),
             label if label.starts_with("ENCRYPTED") => Err(BadKey::Encrypted),
             label if label.contains(PRIVATE_LABEL) => Err(BadKey::Unsupported),
@@ -215,21 +214,20 @@ impl PrivateKey {
 }
 
 /// One block with its label: nothing before it but white space, nothing behind.
-fn decode(pem: &str) -> Result<(&str, Zeroizing<Vec<u8>>), BadKey> {
+fn block(pem: &str) -> Result<(&str, &str), BadKey> {
     if pem.len() > MAX_PEM {
         return Err(BadKey::TooLong);
     }
     let rest = pem.trim().strip_prefix("-----BEGIN ").ok_or(BadKey::NotPem)?;
     let (label, rest) = rest.split_once("-----").ok_or(BadKey::NotPem)?;
     let body = rest.strip_suffix(&format!("-----END {label}-----")).ok_or(BadKey::NotPem)?;
+    Ok((label, body))
+}
+
+fn decode(body: &str) -> Result<Zeroizing<Vec<u8>>, BadKey> {
     let letters: Zeroizing<String> =
         Zeroizing::new(body.chars().filter(|letter| !letter.is_ascii_whitespace()).collect());
-    // A password's parameters stand in the block as text; base64 fails on them, and this says why.
-    if label.starts_with("ENCRYPTED") {
-        return Err(if label.contains(PRIVATE_LABEL) { BadKey::Encrypted } else { BadKey::NotPem });
-    }
-    let der = STANDARD.decode(letters.as_bytes()).map_err(|_| BadKey::NotBase64)?;
-    Ok((label, Zeroizing::new(der)))
+    STANDARD.decode(letters.as_bytes()).map(Zeroizing::new).map_err(|_| BadKey::NotBase64)
 }
 
 fn encode(label: &str, der: &[u8]) -> String {
@@ -301,6 +299,7 @@ mod tests {
             (pem.replace("END", "FIN"), BadKey::NotPem),
             (" ".repeat(5000), BadKey::TooLong),
             (key().to_pem().expose().to_owned(), BadKey::PrivateKeyGiven),
+            (encode("ENCRYPTED SIGSTORE PRIVATE KEY", b"x"), BadKey::PrivateKeyGiven),
             (pem.replace("PUBLIC KEY", "CERTIFICATE"), BadKey::Label { found: "CERTIFICATE".to_owned() }),
             (pem.replace("MF", "M!"), BadKey::NotBase64),
             (encode(PUBLIC_LABEL, &off_curve), BadKey::NotOnCurve),

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::KeyId;
 use crate::json::BadJson;
+use crate::manifest::BadManifest;
 use crate::{Digest, Name};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum Refusal {
     TooManyCandidates {
         found: usize,
     },
+    /// What it lies in cannot be read.
+    Manifest(BadManifest),
     /// The layer does not carry the signature it must.
     SignatureMissing,
     SignatureNotBase64,
@@ -112,8 +115,9 @@ impl fmt::Display for Refusal {
             Self::Unsigned => f.write_str("nothing of the kind lies beside the image"),
             Self::NoTrustedKeys => f.write_str("no key is trusted, so nothing can be"),
             Self::TooManyCandidates { found } => {
-                write!(f, "{found} things lie beside the image; too many to look at")
+                write!(f, "more lies beside the image than is looked at ({found} things were)")
             }
+            Self::Manifest(why) => why.fmt(f),
             Self::SignatureMissing => f.write_str("the signature was taken off"),
             Self::SignatureNotBase64 => f.write_str("the signature is not base64"),
             Self::SignatureTooLong => f.write_str("no signature is that long"),

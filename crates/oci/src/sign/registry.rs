@@ -23,12 +23,31 @@ use crate::{Digest, Repository, Tag};
 const CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
 const PREDICATE_ANNOTATION: &str = "predicateType";
 const ADD_ATTEMPTS: usize = 3;
+/// Of all that lies beside one image.
+const MAX_EVIDENCE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Something beside an image: where it lay, and what it is or why it is nothing.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub origin: String,
     pub evidence: Result<Evidence, Refusal>,
+}
+
+/// What was found so far, and how much more may be read.
+struct Pile {
+    found: Vec<Candidate>,
+    bytes_left: u64,
+}
+
+impl Pile {
+    fn add(&mut self, origin: String, evidence: Result<Evidence, Refusal>) {
+        self.found.push(Candidate { origin, evidence });
+    }
+
+    fn too_many(&mut self, origin: &str) {
+        let refusal = Refusal::TooManyCandidates { found: self.found.len() };
+        self.add(origin.to_owned(), Err(refusal));
+    }
 }
 
 impl Purpose {
@@ -41,33 +60,31 @@ impl Purpose {
 }
 
 impl Registry {
-    /// Everything beside a digest that may be a proof of this kind.
+    /// Everything beside a digest that may be a proof of this kind. Whoever may write there may pile things up, so there
+    /// is an end to what is looked at; that it was reached is among the refusals.
     pub async fn list_evidence(
         &self,
         repository: &Repository,
         digest: &Digest,
         purpose: Purpose,
     ) -> Result<Vec<Candidate>, ClientError> {
-        let mut found = Vec::new();
+        let mut pile = Pile { found: Vec::new(), bytes_left: MAX_EVIDENCE_BYTES };
         let tag = purpose.tag(digest);
         if let Some(tagged) = self.find_manifest(repository, &tag).await? {
-            self.collect(repository, &format!("the tag {tag}"), &tagged, None, &mut found).await?;
+            self.collect(repository, &format!("the tag {tag}"), &tagged, None, &mut pile).await?;
         }
         let referrers = self.list_referrers(repository, digest, None).await?;
-        if referrers.len() > MAX_CANDIDATES {
-            let refusal = Refusal::TooManyCandidates { found: referrers.len() };
-            found.push(Candidate { origin: "the referrers".to_owned(), evidence: Err(refusal) });
-        }
-        for referrer in referrers.iter().take(MAX_CANDIDATES) {
-            if referrer.media_type != OCI_MANIFEST {
-                continue;
+        for referrer in referrers.iter().filter(|referrer| referrer.media_type == OCI_MANIFEST) {
+            if pile.found.len() >= MAX_CANDIDATES {
+                pile.too_many("the referrers");
+                break;
             }
             if let Some(fetched) = self.find_manifest(repository, &referrer.digest).await? {
                 let origin = format!("the referrer {}", referrer.digest);
-                self.collect(repository, &origin, &fetched, Some(digest), &mut found).await?;
+                self.collect(repository, &origin, &fetched, Some(digest), &mut pile).await?;
             }
         }
-        Ok(found)
+        Ok(pile.found)
     }
 
     /// The layers of one manifest that could be proofs.
@@ -77,23 +94,35 @@ impl Registry {
         origin: &str,
         fetched: &FetchedManifest,
         subject: Option<&Digest>,
-        found: &mut Vec<Candidate>,
+        pile: &mut Pile,
     ) -> Result<(), ClientError> {
-        let Ok(Manifest::Image(manifest)) = fetched.read() else {
-            let refusal = Refusal::LayerType { found: super::shown(&fetched.media_type) };
-            found.push(Candidate { origin: origin.to_owned(), evidence: Err(refusal) });
-            return Ok(());
+        let manifest = match fetched.read() {
+            Ok(Manifest::Image(manifest)) => manifest,
+            Ok(Manifest::Index(_)) => {
+                let found = super::shown(&fetched.media_type);
+                pile.add(origin.to_owned(), Err(Refusal::LayerType { found }));
+                return Ok(());
+            }
+            Err(why) => {
+                pile.add(origin.to_owned(), Err(Refusal::Manifest(why)));
+                return Ok(());
+            }
         };
-        for (at, layer) in manifest.layers.iter().enumerate().take(MAX_CANDIDATES) {
-            let elsewhere = match (subject, &manifest.subject) {
-                (Some(wanted), Some(named)) if named.digest != *wanted => Some(named.digest.clone()),
-                _ => None,
-            };
+        let named = manifest.subject.as_ref().map(|named| &named.digest);
+        let elsewhere = named.filter(|named| subject.is_some_and(|wanted| wanted != *named));
+        for (at, layer) in manifest.layers.iter().enumerate() {
+            if pile.found.len() >= MAX_CANDIDATES || pile.bytes_left < layer.size {
+                pile.too_many(origin);
+                break;
+            }
             let evidence = match elsewhere {
-                Some(found) => Err(Refusal::OtherSubject { found }),
+                Some(found) => Err(Refusal::OtherSubject { found: found.clone() }),
                 None => self.evidence(repository, layer).await?,
             };
-            found.push(Candidate { origin: format!("{origin}, layer {at}"), evidence });
+            if evidence.is_ok() {
+                pile.bytes_left -= layer.size;
+            }
+            pile.add(format!("{origin}, layer {at}"), evidence);
         }
         Ok(())
     }
@@ -261,3 +290,7 @@ fn memory(bytes: &[u8]) -> BlobSource {
 fn no_randomness() -> ClientError {
     ClientError::Unusable { what: "the source of randomness fails".to_owned() }
 }
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

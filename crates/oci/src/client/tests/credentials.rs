@@ -37,7 +37,7 @@ async fn a_token_is_fetched_once_for_what_is_about_to_be_done_and_no_more() {
     let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
     let (repository, digest) = (repository(), Digest::of(b"hello"));
     for _ in 0..2 {
-        assert_eq!(client.find_blob(&repository, &digest).await.unwrap(), Some(5));
+        assert_eq!(client.find_blob(&repository, &digest).await.unwrap(), Some(BlobHead { size: Some(5) }));
     }
     let blob = format!("HEAD /v2/apps/a/blobs/{digest}");
     let token = "GET /token?service=registry&scope=repository%3Aapps%2Fa%3Apull".to_owned();
@@ -52,7 +52,7 @@ async fn a_token_is_fetched_once_for_what_is_about_to_be_done_and_no_more() {
 async fn without_credentials_a_token_is_asked_for_without_any() {
     let registry = asking("HERE/token");
     let found = client(&registry, quick()).find_blob(&repository(), &Digest::of(b"hello")).await.unwrap();
-    assert_eq!(found, Some(5));
+    assert_eq!(found, Some(BlobHead { size: Some(5) }));
     assert!(registry.seen()[1].header("authorization").is_none());
 }
 

@@ -158,6 +158,32 @@ async fn a_registry_that_falls_silent_is_left() {
     assert!(matches!(refused, ClientError::TimedOut { .. }), "{refused}");
 }
 
+/// F07: a byte now and then is as bad as silence.
+#[tokio::test]
+async fn a_registry_that_drips_is_left() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let mut drip = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n".to_vec();
+        while stream.write_all(&drip).is_ok() {
+            drip = b" ".to_vec();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let settings = Settings {
+        answer_timeout: Duration::from_millis(300),
+        slowest_bytes_per_second: u64::MAX,
+        attempts: 1,
+        ..quick()
+    };
+    let client = Registry::with(&url, None, settings).unwrap();
+    let refused = client.get_manifest(&repository(), &Digest::of(BLOB)).await.unwrap_err();
+    assert!(matches!(refused, ClientError::TimedOut { .. }), "{refused}");
+}
+
 /// R01, R02: by digest the bytes are those of the digest; by tag they get their name from themselves.
 #[tokio::test]
 async fn a_manifest_is_named_by_its_bytes() {
