@@ -92,7 +92,7 @@ fn policy<'a>(digest: &'a gpuaas_oci::Digest, names: &'a [Name], keys: &'a [Trus
 
 /// F-22, F-23.
 #[tokio::test]
-#[ignore = "needs cosign 2.6.4"]
+#[ignore = "needs cosign 2.6.4 and 3.1.2"]
 async fn cosign_accepts_what_we_sign_and_nothing_else() {
     let (loopback, cosign) = (Loopback::start(), Cosign::find(Version::Two));
     let registry = loopback.registry();
@@ -125,6 +125,10 @@ async fn cosign_accepts_what_we_sign_and_nothing_else() {
         assert!(said.contains(image.digest().as_str()), "{said}");
     }
     assert!(verify("stranger.pub").is_err());
+    // The newer program reads the older shape too.
+    let newer = Cosign::find(Version::Three);
+    newer.write("one.pub", &keys[0].public().to_pem());
+    newer.run(&["verify", "--insecure-ignore-tlog", "--key", "one.pub", &reference]).unwrap();
     let attested = |key: &str| {
         let words = [
             "verify-attestation",

@@ -9,11 +9,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::DateTime;
 use gpuaas_oci::manifest::{Annotations, Descriptor, Manifest, OCI_MANIFEST, write_image};
+use gpuaas_oci::sign::{Policy, PrivateKey, Purpose, Refusal, SLSA_PROVENANCE_V1, TrustedKey, Unnamed};
 use gpuaas_oci::{
     BlobHead, BlobSource, ClientError, Credentials, Digest, Image, ImageBuilder, Layout, Mounted, Progress,
     Registry, Repository, SecretText, Settings, Tag,
 };
+use ring::rand::SystemRandom;
 use support::Loopback;
 
 /// Runs `docker` and returns what it printed; a failure ends the test with its words.
@@ -306,4 +309,54 @@ async fn a_saved_layout_is_pushed_and_keeps_its_digest() {
     let back =
         registry.blob_bytes(&repository, &layer.digest, layer.bytes.len() as u64, 1 << 20).await.unwrap();
     assert_eq!(&back[..], layer.bytes);
+}
+
+/// F-22, F-23: every signer once, in one place, and each can be revoked by itself.
+#[tokio::test]
+async fn several_keys_sign_one_image_and_each_is_found_once() {
+    let loopback = Loopback::start();
+    let registry = loopback.registry();
+    let repository: Repository = "apps/signed".parse().unwrap();
+    let image = sample("signed").build().unwrap();
+    registry.push("apps/signed", &image, None).await.unwrap();
+    let random = SystemRandom::new();
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let keys = [PrivateKey::generate(&random).unwrap(), PrivateKey::generate(&random).unwrap()];
+    for key in keys.iter().chain(&keys) {
+        registry.sign(&repository, image.digest(), key, now, &random).await.unwrap();
+    }
+    let predicate = serde_json::json!({ "builder": { "id": "https://example.com/builder" } });
+    registry
+        .attest(&repository, image.digest(), SLSA_PROVENANCE_V1, &predicate, &keys[0], &random)
+        .await
+        .unwrap();
+
+    let tag = Tag::of_digest(image.digest(), ".sig");
+    let Ok(Manifest::Image(signatures)) = registry.get_manifest(&repository, &tag).await.unwrap().read()
+    else {
+        panic!("a manifest of signatures")
+    };
+    assert_eq!(signatures.layers.len(), 2);
+    let names = [registry.name(&repository).unwrap()];
+    let trusted: Vec<TrustedKey> = keys.iter().map(|key| TrustedKey::new(key.public().clone())).collect();
+    let policy = |trusted| Policy {
+        digest: image.digest(),
+        names: &names,
+        keys: trusted,
+        now,
+        max_age: None,
+        unnamed: Unnamed::Refuse,
+        predicate_types: &[SLSA_PROVENANCE_V1],
+    };
+    let verdict = registry.verify(&repository, Purpose::Signature, &policy(&trusted)).await.unwrap();
+    assert_eq!((verdict.verified.len(), verdict.refused.len()), (2, 0));
+    registry.verify(&repository, Purpose::Provenance, &policy(&trusted)).await.unwrap().into_one().unwrap();
+
+    let mut fewer = trusted.clone();
+    fewer[0].revoked = true;
+    let verdict = registry.verify(&repository, Purpose::Signature, &policy(&fewer)).await.unwrap();
+    assert_eq!(verdict.into_one().unwrap().signer, *keys[1].public().id());
+    let revoked = Refusal::SignerRevoked { key: keys[0].public().id().clone() };
+    let verdict = registry.verify(&repository, Purpose::Provenance, &policy(&fewer)).await.unwrap();
+    assert_eq!(verdict.into_one(), Err(revoked));
 }

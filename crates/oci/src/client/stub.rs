@@ -29,7 +29,8 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
-    /// Every request is answered by these bytes, then the connection ends. `HERE` in them is the stub's own address.
+    /// Every request is answered by these bytes, then the connection ends. `HERE` in them is the stub's own address,
+    /// `HOST` the same without its scheme.
     pub(crate) fn start(mut answer: impl FnMut(&Seen) -> Vec<u8> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -42,8 +43,9 @@ impl Stub {
                 seen.lock().unwrap().push(request.clone());
                 let reply = answer(&request);
                 if !request.cut {
-                    let text =
-                        String::from_utf8(reply.clone()).map(|text| text.replace("HERE", &here).into_bytes());
+                    let text = String::from_utf8(reply.clone()).map(|text| {
+                        text.replace("HERE", &here).replace("HOST", &here["http://".len()..]).into_bytes()
+                    });
                     let _ = (&stream).write_all(&text.unwrap_or(reply));
                 }
             }

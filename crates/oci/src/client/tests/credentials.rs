@@ -74,9 +74,13 @@ async fn a_password_goes_to_a_registry_that_asks_for_it_directly() {
 async fn a_hostile_realm_gets_nothing() {
     let stranger = nobody();
     let with_user = stranger.url.replace("http://", "http://ann@");
-    for realm in
-        [stranger.url.clone(), format!("{}/token?x=", stranger.url), with_user, "nonsense".to_owned()]
-    {
+    for realm in [
+        stranger.url.clone(),
+        format!("{}/token?x=", stranger.url),
+        with_user,
+        "nonsense".to_owned(),
+        "http://eve:x@HOST/token".to_owned(),
+    ] {
         let registry = asking(&realm);
         let client = Registry::with(&registry.url, Some(password()), quick()).unwrap();
         let refused = client.find_blob(&repository(), &Digest::of(b"hello")).await.unwrap_err();
