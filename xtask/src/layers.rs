@@ -24,7 +24,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("hello-web", Sees::Only(&[])),
     ("domain", Sees::Only(&["agent-protocol"])),
     ("program", Sees::Only(&["domain", "faults"])),
-    ("oci", Sees::Only(&[])),
+    ("oci", Sees::Only(&["agent-protocol"])),
     ("tunnel", Sees::Only(&[])),
     ("api", Sees::Only(&["domain", "agent-protocol"])),
     ("store", Sees::Only(&["domain", "agent-protocol"])),

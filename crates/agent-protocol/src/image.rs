@@ -115,7 +115,7 @@ impl FromStr for ImageRef {
 }
 
 /// A host name or address with an optional port. A name without dot or port could be a folder of another registry.
-fn is_registry(text: &str) -> bool {
+pub fn is_registry(text: &str) -> bool {
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, Some(port)),
         None => (text, None),
@@ -136,7 +136,7 @@ fn is_registry(text: &str) -> bool {
 }
 
 /// Components of `[a-z0-9]` with single separators `.`, `_`, `__` or hyphens inside, as the distribution protocol has it.
-fn is_repository(text: &str) -> bool {
+pub fn is_repository(text: &str) -> bool {
     let component = |component: &str| {
         let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         let bytes = component.as_bytes();
@@ -153,7 +153,8 @@ fn is_repository(text: &str) -> bool {
     !text.is_empty() && text.len() <= 255 && text.split('/').all(component)
 }
 
-fn is_tag(text: &str) -> bool {
+/// A word of at most 128 characters that starts with none that a path or an option could.
+pub fn is_tag(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && !text.starts_with(['.', '-'])
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))

@@ -1,15 +1,27 @@
-//! Images as the OCI specifications have them: made from files in memory, and pushed to any registry that speaks the
-//! distribution protocol. A library: it knows nothing of the platform.
+//! Images as the OCI specifications have them: named, read, made from files in memory, moved to and from any registry
+//! that speaks the distribution protocol, signed the way cosign does and checked. A library: it knows nothing of the
+//! platform.
 //!
 //! What is named here is named by digest. The same files and settings always give the same digest, so an image can be
 //! made again anywhere and compared.
 
-mod digest;
+#[cfg(feature = "client")]
+mod client;
 mod image;
-#[cfg(feature = "client")]
-mod push;
+mod json;
+mod layout;
+pub mod manifest;
+mod reference;
+mod secret;
+pub mod sign;
 
-pub use digest::{Digest, MalformedDigest};
-pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
 #[cfg(feature = "client")]
-pub use push::{PushError, Pushed, Registry};
+pub use client::{
+    BlobHead, BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted,
+    Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Settings, TokenRealm,
+};
+pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
+pub use json::BadJson;
+pub use layout::{BadLayout, Layout, Place};
+pub use reference::{BadReference, Digest, Hasher, Host, Name, Reference, Repository, Tag, parse_digest};
+pub use secret::SecretText;

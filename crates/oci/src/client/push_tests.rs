@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use super::*;
 use crate::ImageBuilder;
+use std::error::Error as _;
 
 /// Answers one connection after the other and returns the request lines it saw.
 fn peer(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
@@ -91,12 +92,12 @@ async fn another_host_gets_nothing() {
     let elsewhere = "location: http://127.0.0.2:9/v2/a/blobs/uploads/1\r\n";
     let (url, served) = peer(vec![answer("404 Not Found", ""), answer("202 Accepted", elsewhere)]);
     let error = Registry::new(&url).unwrap().push("a", &image(), None).await.unwrap_err();
-    assert!(matches!(&error, PushError::OtherHost { url } if url == "http://127.0.0.2:9"), "{error}");
+    assert!(matches!(&error, ClientError::OtherHost { url } if url == "http://127.0.0.2:9"), "{error}");
     served.join().unwrap();
 
     let (url, served) = peer(vec![answer("307 Temporary Redirect", elsewhere)]);
     let error = Registry::new(&url).unwrap().exists("a", &Digest::of(b"")).await.unwrap_err();
-    assert!(matches!(&error, PushError::OtherHost { .. }), "{error}");
+    assert!(matches!(&error, ClientError::OtherHost { .. }), "{error}");
     served.join().unwrap();
 
     let (url, served) =
@@ -119,7 +120,7 @@ async fn another_digest_is_noticed() {
     let other = format!("docker-content-digest: {}\r\n", Digest::of(b"other"));
     let (url, served) = peer(vec![answer("200 OK", ""), answer("200 OK", ""), answer("201 Created", &other)]);
     let error = Registry::new(&url).unwrap().push("a", &image(), None).await.unwrap_err();
-    assert!(matches!(&error, PushError::OtherDigest { .. }), "{error}");
+    assert!(matches!(&error, ClientError::OtherDigest { .. }), "{error}");
     served.join().unwrap();
 }
 
@@ -128,7 +129,7 @@ async fn nobody_there_ends_with_the_address() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error =
         Registry::new(&format!("http://{closed}")).unwrap().exists("a", &Digest::of(b"")).await.unwrap_err();
-    assert!(error.to_string().contains(&closed.to_string()) && StdError::source(&error).is_some(), "{error}");
+    assert!(error.to_string().contains(&closed.to_string()) && error.source().is_some(), "{error}");
 }
 
 #[tokio::test]
@@ -139,10 +140,10 @@ async fn names_that_change_the_path_are_refused_before_anything_is_sent() {
     let registry = Registry::new("http://127.0.0.1:9").unwrap();
     for repository in ["", "/", "A", "a/../b", "a//b", "a?x", "a#x", "a b", "-a", "a/"] {
         let error = registry.push(repository, &image(), None).await.unwrap_err();
-        assert!(matches!(error, PushError::Unusable { .. }), "{repository}");
+        assert!(matches!(error, ClientError::Unusable { .. }), "{repository}");
     }
     for tag in ["", ".a", "a/b", "a:b", &"a".repeat(129)] {
         let error = registry.push("a", &image(), Some(tag)).await.unwrap_err();
-        assert!(matches!(error, PushError::Unusable { .. }), "{tag}");
+        assert!(matches!(error, ClientError::Unusable { .. }), "{tag}");
     }
 }

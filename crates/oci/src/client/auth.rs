@@ -1,0 +1,159 @@
+//! Who we are, said to nobody but the registry and its token server.
+//!
+//! A password goes to the registry's own origin after it asked (Basic), or to a token realm that is of the same origin
+//! or was allowed by name together with its service. A token goes to the registry's origin. Nothing goes anywhere else:
+//! not after a redirect, not to an address with a user in it, not from an encrypted connection to a plain one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Method, Response, StatusCode, Url};
+use zeroize::Zeroizing;
+
+use super::challenge::{self, Challenge, Scope};
+use super::{ClientError, Registry, Result, read_limited};
+use crate::SecretText;
+use crate::json::{self, BadJson};
+
+/// A token with many scopes has some kilobytes.
+const MAX_TOKEN_BYTES: usize = 64 * 1024;
+
+pub enum Credentials {
+    /// Shown to the registry or its token server, whichever it asks for.
+    Password { user: String, password: SecretText },
+    /// Made for this registry already; shown to it at once.
+    Token(SecretText),
+}
+
+/// A token server beside the registry: exactly this address, for exactly this service. Without the service a registry
+/// could ask for a token that opens another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRealm {
+    pub url: String,
+    pub service: String,
+}
+
+impl Credentials {
+    fn basic(&self) -> Option<HeaderValue> {
+        let Self::Password { user, password } = self else { return None };
+        let pair = Zeroizing::new(format!("{user}:{}", password.expose()));
+        sensitive(&Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))))
+    }
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+impl Registry {
+    /// What to say with the first request: a token that is there already.
+    pub(super) fn known_authorization(&self, scope: &Scope) -> Option<HeaderValue> {
+        if let Some(Credentials::Token(token)) = &self.credentials {
+            return sensitive(&Zeroizing::new(format!("Bearer {}", token.expose())));
+        }
+        self.tokens.lock().ok()?.get(scope).cloned()
+    }
+
+    /// What to say after the registry asked who we are.
+    pub(super) async fn answer_challenge(&self, refusal: &Response, scope: &Scope) -> Result<HeaderValue> {
+        let url = refusal.url();
+        let headers = refusal.headers().get_all(WWW_AUTHENTICATE).into_iter();
+        let asked = challenge::choose(headers.filter_map(|header| header.to_str().ok()));
+        let unauthorized = || ClientError::Unauthorized {
+            url: super::plain(url),
+            had_credentials: self.credentials.is_some(),
+        };
+        let authorization = match asked {
+            None => return Err(ClientError::UnknownChallenge { url: super::plain(url) }),
+            // A ready token was refused: there is nothing better to say.
+            Some(_) if matches!(self.credentials, Some(Credentials::Token(_))) => return Err(unauthorized()),
+            Some(Challenge::Basic) => {
+                self.credentials.as_ref().and_then(Credentials::basic).ok_or_else(unauthorized)?
+            }
+            Some(Challenge::Bearer { realm, service }) => {
+                self.fetch_token(&realm, service.as_deref(), scope).await?
+            }
+        };
+        if let Ok(mut tokens) = self.tokens.lock() {
+            tokens.insert(scope.clone(), authorization.clone());
+        }
+        Ok(authorization)
+    }
+
+    async fn fetch_token(&self, realm: &str, service: Option<&str>, scope: &Scope) -> Result<HeaderValue> {
+        let mut url = self.allowed_realm(realm, service)?;
+        let shown = super::plain(&url);
+        {
+            let mut query = url.query_pairs_mut();
+            if let Some(service) = service {
+                query.append_pair("service", service);
+            }
+            for word in scope.words() {
+                query.append_pair("scope", word);
+            }
+        }
+        let mut request = self.http.request(Method::GET, url.clone());
+        if let Some(basic) = self.credentials.as_ref().and_then(Credentials::basic) {
+            request = request.header(AUTHORIZATION, basic);
+        }
+        let mut answer = self.in_time(&url, 0, request.send()).await?.map_err(|source| {
+            ClientError::Unreachable { url: shown.clone(), source: source.without_url() }
+        })?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return Err(ClientError::Unauthorized {
+                    url: shown,
+                    had_credentials: self.credentials.is_some(),
+                });
+            }
+            other => {
+                return Err(ClientError::Refused { url: shown, status: other.as_u16(), body: String::new() });
+            }
+        }
+        let body = Zeroizing::new(read_limited(self, &mut answer, MAX_TOKEN_BYTES).await?.to_vec());
+        let no_token = |why: &str| ClientError::NoToken { realm: shown.clone(), why: why.to_owned() };
+        let token = token_in(&body).map_err(|why| no_token(&why.to_string()))?;
+        let spelled =
+            (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
+        if !spelled {
+            return Err(no_token("it has characters that no token has"));
+        }
+        sensitive(&Zeroizing::new(format!("Bearer {}", *token))).ok_or_else(|| no_token("it fits no header"))
+    }
+
+    /// The token server's address, if our credentials may go there.
+    fn allowed_realm(&self, realm: &str, service: Option<&str>) -> Result<Url> {
+        let refused = |realm: &str| ClientError::ForeignRealm { realm: realm.chars().take(200).collect() };
+        let url = Url::parse(realm).map_err(|_| refused(realm))?;
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err(refused(&url.origin().ascii_serialization()));
+        }
+        let allowed = |known: &TokenRealm| {
+            let same = Url::parse(&known.url).is_ok_and(|known| known == url);
+            same && service == Some(known.service.as_str())
+        };
+        if self.base.scheme() == "https" && url.scheme() != "https" {
+            return Err(ClientError::Downgrade { url: super::plain(&url) });
+        }
+        let at_home = url.origin() == self.base.origin();
+        if at_home || self.settings.token_realms.iter().any(allowed) {
+            Ok(url)
+        } else {
+            Err(refused(&super::plain(&url)))
+        }
+    }
+}
+
+/// `token`, or `access_token` as the other standard calls it.
+fn token_in(body: &[u8]) -> std::result::Result<Zeroizing<String>, BadJson> {
+    let document = json::read(body, MAX_TOKEN_BYTES)?;
+    let top = document.open("", &["token", "access_token"])?;
+    let token = match top.find_text("token")? {
+        Some(token) => token,
+        None => top.text("access_token")?,
+    };
+    Ok(Zeroizing::new(token.to_owned()))
+}

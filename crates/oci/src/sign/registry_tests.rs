@@ -1,0 +1,171 @@
+//! A registry full of things that look like proofs.
+
+use std::collections::BTreeMap;
+
+use ring::rand::SystemRandom;
+
+use super::*;
+use crate::client::Settings;
+use crate::client::stub::{Stub, answer};
+use crate::manifest::{OCI_INDEX, write_index};
+use crate::sign::TrustedKey;
+
+/// Paths under the repository, each with type and bytes.
+#[derive(Default)]
+struct Shelf(BTreeMap<String, (String, Vec<u8>)>);
+
+impl Shelf {
+    fn blob(&mut self, media_type: &str, bytes: &[u8], signature: Option<&str>) -> Descriptor {
+        let mut part = Descriptor::of(media_type, bytes);
+        if let Some(signature) = signature {
+            part.annotations.insert(SIGNATURE_ANNOTATION.to_owned(), signature.to_owned());
+        }
+        self.0.insert(format!("blobs/{}", part.digest), (String::new(), bytes.to_vec()));
+        part
+    }
+
+    fn manifest(
+        &mut self,
+        tag: Option<&Tag>,
+        layers: &[Descriptor],
+        subject: Option<&Descriptor>,
+    ) -> Descriptor {
+        let config = Descriptor::of(CONFIG_TYPE, b"{}");
+        let bytes = manifest::write_image(None, &config, layers, subject, &Annotations::new());
+        let part = Descriptor::of(OCI_MANIFEST, &bytes);
+        let name = tag.map_or(part.digest.to_string(), ToString::to_string);
+        self.0.insert(format!("manifests/{name}"), (OCI_MANIFEST.to_owned(), bytes));
+        part
+    }
+
+    fn serve(self) -> Stub {
+        Stub::start(move |seen| {
+            let path = seen.line.split("/v2/apps/a/").nth(1).unwrap_or_default();
+            match self.0.get(path) {
+                Some((kind, bytes)) => answer("200 OK", &[("content-type", kind)], bytes),
+                None => answer("404 Not Found", &[], b""),
+            }
+        })
+    }
+}
+
+fn quick() -> Settings {
+    Settings { attempts: 1, ..Settings::default() }
+}
+
+/// R03: one bad candidate does not hide a good one, and none of the bad ones counts.
+#[tokio::test]
+async fn among_forgeries_the_true_signature_is_found_and_each_forgery_has_its_reason() {
+    let random = SystemRandom::new();
+    let key = PrivateKey::generate(&random).unwrap();
+    let image = Descriptor::of(OCI_MANIFEST, b"image");
+    let other = Descriptor::of(OCI_MANIFEST, b"other image");
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let name = "r.example.com/apps/a".parse().unwrap();
+    let signed = |digest: &Digest| {
+        let payload = simple_payload(&name, digest, now);
+        let signature = STANDARD.encode(key.sign(&random, &payload).unwrap());
+        (payload, signature)
+    };
+    let (good, signature) = signed(&image.digest);
+    let (moved, moved_signature) = signed(&other.digest);
+
+    let mut shelf = Shelf::default();
+    let stripped = shelf.blob(SIMPLE_SIGNING, b"stripped", None);
+    let wrong_type = shelf.blob("text/plain", b"plain", Some(&signature));
+    let mut swapped = shelf.blob(SIMPLE_SIGNING, b"swapped here", Some(&signature));
+    let swapped_bytes = shelf.0.remove(&format!("blobs/{}", swapped.digest)).unwrap();
+    swapped.digest = Digest::of(b"promised byte");
+    swapped.size = 12;
+    shelf.0.insert(format!("blobs/{}", swapped.digest), swapped_bytes);
+    let mut huge = Descriptor::of(SIMPLE_SIGNING, b"huge");
+    huge.size = 1 << 20;
+    let of_another = shelf.blob(SIMPLE_SIGNING, &moved, Some(&moved_signature));
+    let forged = shelf.blob(SIMPLE_SIGNING, b"{\"forged\":1}", Some(&signature));
+    let truth = shelf.blob(SIMPLE_SIGNING, &good, Some(&signature));
+    let tag = Purpose::Signature.tag(&image.digest);
+    let layers = [stripped, wrong_type, swapped, huge, of_another, forged, truth.clone()];
+    shelf.manifest(Some(&tag), &layers, None);
+    let referrer = shelf.manifest(None, &[truth], Some(&other));
+    let list = write_index(&[referrer]);
+    shelf.0.insert(format!("referrers/{}", image.digest), (OCI_INDEX.to_owned(), list));
+    let stub = shelf.serve();
+
+    let keys = [TrustedKey::new(key.public().clone())];
+    let policy = Policy {
+        digest: &image.digest,
+        names: std::slice::from_ref(&name),
+        keys: &keys,
+        now,
+        max_age: None,
+        unnamed: Unnamed::Refuse,
+        predicate_types: &[],
+    };
+    let registry = Registry::with(&stub.url, None, quick()).unwrap();
+    let repository = "apps/a".parse().unwrap();
+    let verdict = registry.verify(&repository, Purpose::Signature, &policy).await.unwrap();
+    assert_eq!(verdict.verified.len(), 1);
+    assert_eq!(verdict.verified[0].statement, Digest::of(&good));
+    let reasons: Vec<&Refusal> = verdict.refused.iter().map(|(_, why)| why).collect();
+    assert!(
+        matches!(
+            reasons[..],
+            [
+                Refusal::SignatureMissing,
+                Refusal::LayerType { .. },
+                Refusal::OtherBytes { .. },
+                Refusal::TooLarge { .. },
+                Refusal::OtherDigest { .. },
+                Refusal::NoKeyMatches,
+                Refusal::OtherSubject { .. },
+            ]
+        ),
+        "{reasons:?}"
+    );
+}
+
+/// F07: whoever piles things up beside an image costs us a bounded look.
+#[tokio::test]
+async fn a_pile_of_candidates_is_not_looked_through_to_its_end() {
+    let image = Descriptor::of(OCI_MANIFEST, b"image");
+    let mut shelf = Shelf::default();
+    let referrers: Vec<Descriptor> = (0..200)
+        .map(|at| {
+            let layer = shelf.blob(SIMPLE_SIGNING, format!("{at}").as_bytes(), Some("AA=="));
+            shelf.manifest(None, &[layer], Some(&image))
+        })
+        .collect();
+    shelf.0.insert(format!("referrers/{}", image.digest), (OCI_INDEX.to_owned(), write_index(&referrers)));
+    let stub = shelf.serve();
+    let registry = Registry::with(&stub.url, None, quick()).unwrap();
+    let repository = "apps/a".parse().unwrap();
+    let found = registry.list_evidence(&repository, &image.digest, Purpose::Signature).await.unwrap();
+    assert_eq!(found.len(), MAX_CANDIDATES + 1);
+    let last = found.last().and_then(|candidate| candidate.evidence.clone().err());
+    assert_eq!(last, Some(Refusal::TooManyCandidates { found: MAX_CANDIDATES }));
+    assert!(stub.lines().len() < 140, "{}", stub.lines().len());
+}
+
+/// What cannot be read under the tag is told, and nothing is written over it.
+#[tokio::test]
+async fn an_ambiguous_manifest_under_the_tag_is_no_proof_and_is_left_alone() {
+    let image = Descriptor::of(OCI_MANIFEST, b"image");
+    let mut shelf = Shelf::default();
+    let tag = Purpose::Signature.tag(&image.digest);
+    let twice = br#"{"schemaVersion":2,"schemaVersion":2}"#.to_vec();
+    shelf.0.insert(format!("manifests/{tag}"), (OCI_MANIFEST.to_owned(), twice));
+    let stub = shelf.serve();
+    let registry = Registry::with(&stub.url, None, quick()).unwrap();
+    let repository = "apps/a".parse().unwrap();
+    let found = registry.list_evidence(&repository, &image.digest, Purpose::Signature).await.unwrap();
+    assert!(matches!(found[0].evidence, Err(Refusal::Manifest(_))), "{found:?}");
+    let random = SystemRandom::new();
+    let key = PrivateKey::generate(&random).unwrap();
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    assert!(registry.sign(&repository, &image.digest, &key, now, &random).await.is_err());
+    assert!(
+        !stub.lines().iter().any(|line| line.starts_with("PUT /v2/apps/a/manifests")),
+        "{:?}",
+        stub.lines()
+    );
+}
