@@ -140,6 +140,18 @@ need_cargo_deny() {
   rm -rf "$CACHE/target-tools"
 }
 
+# Both versions of cosign that signatures are tried with.
+need_cosign() {
+  local version folder
+  for version in v2.6.4 v3.1.2; do
+    folder=$TOOLS/cosign-${version%%.*}
+    [[ ! -x $folder/cosign ]] || continue
+    have go || { say "Go is missing; install it from your distribution or go.dev, then run this again" >&2; return 1; }
+    say "Building cosign $version (once, several minutes)"
+    GOBIN=$folder go install "github.com/sigstore/cosign/${version%%.*}/cmd/cosign@$version" || return 1
+  done
+}
+
 # The Python tools of the contract test, in a folder of their own that is rebuilt when the list changes.
 need_contract_tools() {
   local list=$ROOT/tests/contract/requirements.txt venv=$TOOLS/contract-venv

@@ -1,8 +1,6 @@
 //! Against the real cosign and a real registry: it accepts what we sign, and we accept what it signs.
 //!
-//! Not run by default, because building cosign takes minutes. Install it once and run with `-- --ignored`:
-//! `GOBIN=~/.cache/gpuaas/tools/bin go install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.4`, and version 3 with
-//! `GOBIN=~/.cache/gpuaas/tools/cosign-v3 go install github.com/sigstore/cosign/v3/cmd/cosign@v3.1.2`.
+//! Part of `./test --full`, which builds both versions once; that takes minutes, so it is a feature of its own.
 //! What they made once is kept in `src/sign/fixtures` and checked in every run.
 
 mod support;
@@ -37,14 +35,10 @@ impl Cosign {
         let home = std::env::var_os("HOME").expect("a home");
         let tools = Path::new(&home).join(".cache/gpuaas/tools");
         let program = match version {
-            Version::Two => tools.join("bin/cosign"),
+            Version::Two => tools.join("cosign-v2/cosign"),
             Version::Three => tools.join("cosign-v3/cosign"),
         };
-        assert!(
-            program.exists(),
-            "{} is missing; the head of this file says how to get it",
-            program.display()
-        );
+        assert!(program.exists(), "{} is missing; ./test --full builds it", program.display());
         Self { program, folder: tempfile::tempdir().unwrap() }
     }
 
@@ -92,7 +86,6 @@ fn policy<'a>(digest: &'a gpuaas_oci::Digest, names: &'a [Name], keys: &'a [Trus
 
 /// F-22, F-23.
 #[tokio::test]
-#[ignore = "needs cosign 2.6.4 and 3.1.2"]
 async fn cosign_accepts_what_we_sign_and_nothing_else() {
     let (loopback, cosign) = (Loopback::start(), Cosign::find(Version::Two));
     let registry = loopback.registry();
@@ -162,7 +155,6 @@ async fn cosign_accepts_what_we_sign_and_nothing_else() {
 
 /// F-22, F-23, R03.
 #[tokio::test]
-#[ignore = "needs cosign 2.6.4"]
 async fn we_accept_what_cosign_signs_for_its_image_repository_and_key() {
     let (loopback, cosign) = (Loopback::start(), Cosign::find(Version::Two));
     let registry = loopback.registry();
@@ -203,7 +195,6 @@ async fn we_accept_what_cosign_signs_for_its_image_repository_and_key() {
 
 /// F-22: bundles beside the image, found by the tag of an older registry.
 #[tokio::test]
-#[ignore = "needs cosign 3.1.2"]
 async fn we_accept_the_bundles_of_cosign_3() {
     let (loopback, cosign) = (Loopback::start(), Cosign::find(Version::Three));
     let registry = loopback.registry();
