@@ -1,6 +1,8 @@
 //! The plan of a launch: one pure function over what is asked and what is there. `plan` and `create` run the same one,
 //! so what was shown is what is done, or the difference is told.
 
+use std::str::FromStr as _;
+
 use gpuaas_agent_protocol::Digest;
 use gpuaas_agent_protocol::spec::{GpuBinding, WorkloadSpec};
 use schemars::JsonSchema;
@@ -100,6 +102,11 @@ impl Plan {
     pub fn check_digest(&self, seen: Option<&str>) -> Result<()> {
         let digest = self.digest();
         match seen {
+            Some(seen) if Digest::from_str(seen).is_err() => Err(Error::field(
+                "/plan_digest",
+                "invalid_digest",
+                "A plan's digest is `sha256:` and 64 hexadecimal digits, as the plan gives it.",
+            )),
             Some(seen) if seen != digest => Err(Error::conflict(
                 "plan_changed",
                 "The world has moved since the plan was made; look at the new plan and decide again.",

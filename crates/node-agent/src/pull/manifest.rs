@@ -212,6 +212,11 @@ macro_rules! scalar {
     )*};
 }
 
+/// As engines compare names, which is not as ASCII does: to them a long s is an s.
+fn fold(name: &str) -> String {
+    name.replace('\u{17f}', "s").to_lowercase()
+}
+
 impl<'de> Visitor<'de> for Reading {
     type Value = Unambiguous;
 
@@ -233,11 +238,12 @@ impl<'de> Visitor<'de> for Reading {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Unambiguous, A::Error> {
         let mut seen = BTreeSet::new();
         while let Some(name) = members.next_key::<String>()? {
-            let ours = MEMBERS.iter().find(|known| known.eq_ignore_ascii_case(&name));
+            let folded = fold(&name);
+            let ours = MEMBERS.iter().find(|known| fold(known) == folded);
             if ours.is_some_and(|known| *known != name) {
                 return Err(A::Error::custom(format!("{name:?} is spelt in another way")));
             }
-            if !seen.insert(name.to_lowercase()) {
+            if !seen.insert(folded) {
                 return Err(A::Error::custom(format!("{name:?} is there twice")));
             }
             members.next_value::<Unambiguous>()?;

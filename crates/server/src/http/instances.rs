@@ -1,5 +1,6 @@
 //! Instances over HTTP.
 
+use gpuaas_agent_protocol::report::Health;
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{
@@ -153,6 +154,11 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
     let (project, id) = ids(&call)?;
     let detail = instances::get(&call, project, id).await?;
     let instructions = instructions(&detail);
+    let mut instance: Instance = detail.instance.into();
+    // While its node is away nobody sees how it fares.
+    if detail.node.as_ref().is_none_or(|node| node.agent_connected_at.is_none()) {
+        instance.health = Health::Unknown;
+    }
     Ok(Found(InstanceDetail {
         node_name: detail.node.map(|node| node.name).unwrap_or_default(),
         simulated: detail.simulated,
@@ -161,13 +167,16 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
         gpus: detail.gpus,
         access: Access { endpoints: detail.endpoints, instructions },
         recent_events: detail.recent,
-        instance: detail.instance.into(),
+        instance,
     }))
 }
 
-/// How people reach a private port (J-02).
+/// How people reach a private port (J-02), while there is something to reach.
 fn instructions(detail: &instances::Detail) -> Vec<String> {
     let mut all = Vec::new();
+    if !detail.instance.state.is_live() {
+        return all;
+    }
     for endpoint in detail.endpoints.iter().filter(|endpoint| endpoint.expose != "internal") {
         all.push(format!(
             "gpuaas port-forward {} --port {} --project {} opens {} on your own machine",

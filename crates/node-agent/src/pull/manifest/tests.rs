@@ -94,6 +94,7 @@ fn manifests_that_could_mean_something_else_are_refused() {
         good().replace("\"annotations\":{\"x\":\"y\"}", "\"fsLayers\":[]"),
         good().replace("\"annotations\":{\"x\":\"y\"}", "\"artifactType\":\"x\""),
         good().replace("\"size\":20", "\"size\":20,\"Size\":30"),
+        good().replace("\"size\":20", "\"size\":20,\"\u{17f}ize\":30"),
         good().replace("\"size\":20", "\"size\":20,\"size\":20"),
         good().replace("\"size\":20", "\"SIZE\":20"),
         good().replace("\"x\":\"y\"", "\"x\":\"y\",\"X\":\"z\""),
