@@ -35,6 +35,23 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes many folders, durably; folders in one folder stand together. Waiting for the disk once for each parent instead
+/// of once for each of them is the difference between a start in milliseconds and one in seconds.
+pub(super) fn make_folders(folders: &[PathBuf]) -> io::Result<()> {
+    for siblings in folders.chunk_by(|one, other| one.parent() == other.parent()) {
+        let Some(parent) = siblings.first().and_then(|folder| folder.parent()) else { continue };
+        make_folder(parent)?;
+        for folder in siblings {
+            match fs::create_dir(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        sync_folder(parent)?;
+    }
+    Ok(())
+}
+
 /// A file beside its later place; gone again unless it was put there.
 pub(super) struct Draft(PathBuf);
 

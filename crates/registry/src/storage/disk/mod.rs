@@ -29,7 +29,7 @@ use futures_util::Stream;
 use gpuaas_faults::Faults;
 use tokio::sync::{OnceCell, RwLock};
 
-use self::files::{blocking, make_folder, names_in};
+use self::files::{blocking, make_folder, make_folders, names_in};
 use self::layout::Layout;
 use self::uploads::Uploads;
 use crate::cache::Cache;
@@ -67,9 +67,9 @@ impl Default for Options {
             quota: Arc::new(NoQuota),
             faults: Faults::none(),
             max_uploads: 256,
-            upload_lifetime: Duration::from_secs(24 * 3600),
+            upload_lifetime: Duration::from_hours(24),
             max_blob_bytes: 512 << 30,
-            grace: Duration::from_secs(24 * 3600),
+            grace: Duration::from_hours(24),
             cache_bytes: 32 << 20,
         }
     }
@@ -167,9 +167,7 @@ fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
         }
         TryLockError::Error(error) => error,
     })?;
-    for folder in layout.content_folders() {
-        make_folder(&folder)?;
-    }
+    make_folders(&layout.content_folders())?;
     for name in names_in(&layout.drafts())? {
         fs::remove_file(layout.drafts().join(name))?;
     }
