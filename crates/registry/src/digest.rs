@@ -91,6 +91,11 @@ impl Digest {
         format!("{}-{}", self.algorithm.name(), self.hex())
     }
 
+    /// The algorithms differ in length.
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
+        Algorithm::ALL.into_iter().find_map(|algorithm| Self::from_parts(algorithm, digits).ok())
+    }
+
     pub(crate) fn from_file_name(name: &str) -> Option<Self> {
         split(name, '-').ok()
     }

@@ -8,14 +8,14 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use gpuaas_faults::step;
 
 use super::LocalDisk;
 use super::files::{blocking, found, names_in, remove};
-use crate::digest::{Algorithm, Digest};
+use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::names::RepositoryName;
 use crate::storage::Collected;
@@ -37,6 +37,13 @@ fn is_older(metadata: &fs::Metadata, than: SystemTime) -> io::Result<bool> {
     Ok(metadata.modified()? < than)
 }
 
+/// The size of a content that no repository links to and that is old; nothing if it is wanted, or gone.
+fn garbage_size(content: &Path, limit: SystemTime) -> io::Result<Option<u64>> {
+    let Some(metadata) = found(fs::metadata(content))? else { return Ok(None) };
+    let is_garbage = metadata.nlink() == 1 && is_older(&metadata, limit)?;
+    Ok(is_garbage.then_some(metadata.len()))
+}
+
 impl LocalDisk {
     async fn all_repositories(&self) -> Result<Vec<RepositoryName>> {
         let root = self.layout.repositories();
@@ -55,9 +62,7 @@ impl LocalDisk {
             outcome = outcome.and(self.collect_blobs(&repository, &mut collected).await);
             outcome = outcome.and(self.collect_hints(&repository).await);
         }
-        for folder in self.layout.content_folders() {
-            outcome = outcome.and(self.collect_contents(folder, &mut collected).await);
-        }
+        outcome = outcome.and(self.collect_contents(&mut collected).await);
         outcome.map(|()| collected)
     }
 
@@ -128,37 +133,32 @@ impl LocalDisk {
         Ok(())
     }
 
-    async fn collect_contents(&self, folder: PathBuf, collected: &mut Collected) -> Result<()> {
-        let listed = folder.clone();
-        let algorithm = if folder.parent().is_some_and(|above| above.ends_with(Algorithm::Sha512.name())) {
-            Algorithm::Sha512
-        } else {
-            Algorithm::Sha256
-        };
-        let digests: Vec<Digest> = blocking(move || names_in(&listed))
-            .await?
-            .iter()
-            .filter_map(|name| format!("{}:{name}", algorithm.name()).parse().ok())
-            .collect();
-        for digest in digests {
-            // Who links a content holds this, so the count below is true until we let go.
+    async fn collect_contents(&self, collected: &mut Collected) -> Result<()> {
+        let (folders, limit) = (self.layout.content_folders(), self.young());
+        let candidates = blocking(move || {
+            let mut candidates = Vec::new();
+            for folder in folders {
+                for digest in names_in(&folder)?.iter().filter_map(|name| Digest::from_hex(name)) {
+                    if garbage_size(&folder.join(digest.hex()), limit)?.is_some() {
+                        candidates.push(digest);
+                    }
+                }
+            }
+            Ok::<_, io::Error>(candidates)
+        })
+        .await?;
+        for digest in candidates {
+            // Who links a content holds this, so what we see now is true until we let go.
             let _content = self.content_lock(&digest).lock().await;
             let path = self.layout.content(&digest);
             let (looked_at, limit) = (path.clone(), self.young());
-            let garbage = blocking(move || {
-                let Some(metadata) = found(fs::metadata(looked_at))? else { return Ok(None) };
-                let is_garbage = metadata.nlink() == 1 && is_older(&metadata, limit)?;
-                Ok::<_, io::Error>(is_garbage.then_some(metadata.len()))
-            })
-            .await?;
-            if let Some(size) = garbage {
-                step!(self.options.faults, "registry.collect.content", {
-                    let path = path.clone();
-                    blocking(move || remove(&path)).await.map_err(Error::from)
-                })?;
-                collected.contents += 1;
-                collected.bytes += size;
-            }
+            let Some(size) = blocking(move || garbage_size(&looked_at, limit)).await? else { continue };
+            step!(self.options.faults, "registry.collect.content", {
+                let path = path.clone();
+                blocking(move || remove(&path)).await.map_err(Error::from)
+            })?;
+            collected.contents += 1;
+            collected.bytes += size;
         }
         Ok(())
     }
