@@ -181,7 +181,7 @@ pub(crate) fn index(manifests: &[&[u8]]) -> Value {
 impl Caller {
     pub(crate) fn new(address: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let client = Client::builder().timeout(Duration::from_mins(1)).build().unwrap();
         Self { base: format!("http://{address}"), client, token: None }
     }
 
