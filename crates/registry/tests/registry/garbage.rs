@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
+use gpuaas_faults::{Action, Faults};
 use gpuaas_registry::manifest::{self, MediaType};
 use gpuaas_registry::storage::NewManifest;
 use gpuaas_registry::{
@@ -78,9 +79,11 @@ async fn perform(disk: &LocalDisk, clock: &LaterClock, op: &Op) -> Result<()> {
             let digest = sha256(&blob(*number));
             disk.mount_blob(&name(1 - from), &name(*from), &digest).await.map(drop)
         }
-        Op::Look { repository, blob: number } => {
-            disk.find_blob_size(&name(*repository), &sha256(&blob(*number))).await.map(drop)
-        }
+        Op::Look { repository, blob: number } => disk
+            .find_blob_size(&name(*repository), &sha256(&blob(*number)))
+            .await?
+            .map(drop)
+            .ok_or(Error::BlobUnknown),
         Op::Put { repository, blobs, tag } => {
             let bytes = manifest_of(*blobs);
             let manifest = manifest::read(&bytes, MediaType::OciManifest, Policy::default())?;
@@ -133,6 +136,15 @@ async fn no_interleaving_loses_what_is_named_or_keeps_what_is_not() {
     let mut kept = 0;
     for round in 0..ROUNDS {
         let ops = rounds.new_tree(&mut runner).unwrap().current();
+        // Old blobs that nothing names yet, in turn with old contents that no repository has: what the collector is
+        // about to take when somebody comes for it.
+        for number in 0..4 {
+            perform(&disk, &clock, &Op::Push { repository: round % 2, blob: number }).await.unwrap();
+            if round % 4 < 2 {
+                let _ = perform(&disk, &clock, &Op::DeleteBlob { repository: round % 2, blob: number }).await;
+            }
+        }
+        clock.pass(Duration::from_hours(25));
         let mut running = JoinSet::new();
         for (op, pauses) in ops.clone() {
             let (disk, clock) = (disk.clone(), clock.clone());
@@ -231,4 +243,65 @@ async fn a_content_with_as_many_links_as_the_file_system_allows_takes_more_repos
         assert_eq!(world.get(&format!("/v2/{repository}/blobs/{digest}")).await.is(200).bytes, b"{}");
     }
     assert_eq!(digest, Digest::of(Algorithm::Sha256, b"{}"));
+}
+
+/// The collector, or whoever is first, is held up at a step; meanwhile the other one comes.
+async fn meet(
+    point: &'static str,
+    before: &[Op],
+    first: Op,
+    second: Op,
+) -> (tempfile::TempDir, Arc<LocalDisk>, Result<()>) {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let clock = Arc::new(LaterClock::default());
+    let faults = Faults::on_pass(point, Action::Stall(Duration::from_millis(200)), 1);
+    let options = Options { clock: clock.clone(), faults: faults.clone(), ..Options::default() };
+    let disk = Arc::new(LocalDisk::open(&folder.path().join("r"), options).await.unwrap());
+    for op in before {
+        perform(&disk, &clock, op).await.unwrap();
+    }
+    let mut running = JoinSet::new();
+    let (held_up, its_clock) = (disk.clone(), clock.clone());
+    running.spawn(async move { perform(&held_up, &its_clock, &first).await });
+    while !faults.reached().contains(&point) {
+        tokio::task::yield_now().await;
+    }
+    let outcome = perform(&disk, &clock, &second).await;
+    running.join_all().await.into_iter().for_each(|outcome| outcome.unwrap());
+    (folder, disk, outcome)
+}
+
+/// R08: whoever is told that a blob is there can count on it, also if the collector was about to take it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_back_while_the_collector_is_about_to_take_it_stays() {
+    let push = Op::Push { repository: 0, blob: 0 };
+    let old = [push.clone(), Op::TimePasses];
+    let digest = sha256(&blob(0));
+    let (folder, disk, outcome) = meet("registry.collect.unlink", &old, Op::Collect, push.clone()).await;
+    outcome.unwrap();
+    assert!(disk.find_blob(&name(0), &digest).await.unwrap().is_some(), "pushed again");
+    assert!(look(&folder.path().join("r")).contents.contains(digest.as_str()));
+
+    let deleted = [push.clone(), Op::DeleteBlob { repository: 0, blob: 0 }, Op::TimePasses];
+    let (folder, disk, outcome) = meet("registry.collect.content", &deleted, Op::Collect, push.clone()).await;
+    outcome.unwrap();
+    assert!(disk.find_blob(&name(0), &digest).await.unwrap().is_some(), "pushed again after it was deleted");
+    assert!(look(&folder.path().join("r")).contents.contains(digest.as_str()));
+
+    let look_at = Op::Look { repository: 0, blob: 0 };
+    let (_folder, disk, outcome) = meet("registry.collect.unlink", &old, Op::Collect, look_at).await;
+    let kept = disk.find_blob(&name(0), &digest).await.unwrap().is_some();
+    assert_eq!(outcome.is_ok(), kept, "who was told that it is there finds it there");
+}
+
+/// R08: between the look at its parts and the manifest's being there, nobody takes a part away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manifest_under_way_keeps_its_parts() {
+    let before = [Op::Push { repository: 0, blob: 0 }, Op::Push { repository: 0, blob: 1 }, Op::TimePasses];
+    let put = Op::Put { repository: 0, blobs: (0, 1), tag: 0 };
+    let (folder, disk, outcome) = meet("registry.manifest.put", &before, put, Op::Collect).await;
+    outcome.unwrap();
+    let found = look(&folder.path().join("r"));
+    assert_eq!(found.named["one/app"].len(), 2);
+    assert!(disk.find_manifest(&name(0), &"v0".parse().unwrap()).await.unwrap().is_some());
 }
