@@ -8,7 +8,7 @@ use futures_util::TryStreamExt as _;
 use serde_json::json;
 
 use super::range::content_length;
-use super::{Registry, answer};
+use super::{Registry, answer, drain};
 use crate::digest::{Algorithm, Digest};
 use crate::error::{Error, Result};
 use crate::manifest::{self, MAX_MANIFEST_BYTES, MediaType, OCI_INDEX};
@@ -44,10 +44,11 @@ impl<S: Storage> Registry<S> {
     async fn whole(&self, headers: &HeaderMap, body: Body) -> Result<Bytes> {
         let too_large = || Error::TooLarge { limit: MAX_MANIFEST_BYTES as u64 };
         let expected = content_length(headers).unwrap_or_default();
+        let mut frames = self.frames(body);
         if expected > MAX_MANIFEST_BYTES as u64 {
+            drain(&mut frames).await;
             return Err(too_large());
         }
-        let mut frames = self.frames(body);
         // A client that says much and sends little gets little memory.
         let mut bytes = BytesMut::with_capacity(usize::try_from(expected).unwrap_or_default().min(64 << 10));
         while let Some(frame) = frames.try_next().await? {
@@ -66,8 +67,8 @@ impl<S: Storage> Registry<S> {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Response> {
-        let media_type = media_type(headers)?;
         let bytes = self.whole(headers, body).await?;
+        let media_type = media_type(headers)?;
         let (storage, policy, name) = (self.storage.clone(), self.settings.policy, repository.clone());
         let put = async move {
             let (digest, tag) = match reference {

@@ -27,6 +27,9 @@ use crate::operation::Operation;
 use crate::storage::{Collected, Storage};
 use crate::tasks::Tasks;
 
+const DRAINED_BYTES: usize = 8 << 20;
+const DRAINED_TIME: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub policy: Policy,
@@ -86,12 +89,18 @@ impl<S: Storage> Registry<S> {
         let (parts, body) = request.into_parts();
         let operation = match Operation::parse(&parts.method, parts.uri.path(), parts.uri.query()) {
             Ok(operation) => operation,
-            Err(error) => return answer::refusal(&error),
+            Err(error) => {
+                drain(&mut self.frames(body)).await;
+                return answer::refusal(&error);
+            }
         };
         let needs = operation.needs();
         match self.guard.check(&parts.headers, needs.must.as_ref()).await {
             Verdict::Allow => {}
-            verdict => return answer::denial(&verdict, &needs),
+            verdict => {
+                drain(&mut self.frames(body)).await;
+                return answer::denial(&verdict, &needs);
+            }
         }
         let answer = self.perform(operation, &parts.headers, body).await;
         answer.unwrap_or_else(|error| answer::refusal(&error))
@@ -144,6 +153,23 @@ impl<S: Storage> Registry<S> {
             };
             Some((item, frames))
         };
-        Box::pin(futures_util::stream::unfold(body.into_data_stream(), next))
+        // Fused: who drains may ask again after the end.
+        Box::pin(futures_util::stream::unfold(body.into_data_stream(), next).fuse())
     }
+}
+
+/// Takes a little more of a body that nobody wants. Whoever is refused while still sending would otherwise find the
+/// connection reset and never read why; a small rest is cheaper than that. Bounded, as the sender may mean no good.
+async fn drain(frames: &mut (impl Stream<Item = Result<Bytes>> + Unpin)) {
+    let reading = async {
+        let mut left = DRAINED_BYTES;
+        while let Some(Ok(frame)) = frames.next().await {
+            match left.checked_sub(frame.len()) {
+                Some(less) => left = less,
+                None => break,
+            }
+        }
+    };
+    // Out of time is as good as done.
+    let _ = tokio::time::timeout(DRAINED_TIME, reading).await;
 }

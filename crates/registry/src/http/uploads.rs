@@ -5,9 +5,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::range::chunk_start;
-use super::{Registry, answer};
+use super::{Registry, answer, drain};
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::{Action, Need, Verdict};
 use crate::names::{RepositoryName, UploadId};
 use crate::operation::Start;
@@ -40,8 +40,7 @@ impl<S: Storage> Registry<S> {
         match start {
             Start::Whole(digest) => {
                 let upload = self.storage.start_upload(&repository).await?;
-                let sent = self.storage.append(&repository, &upload, Some(0), self.frames(body)).await;
-                if let Err(error) = sent {
+                if let Err(error) = self.receive(&repository, &upload, Ok(Some(0)), body).await {
                     // The client knows no name to go on with.
                     let _ = self.cancel(repository, upload).await;
                     return Err(error);
@@ -92,9 +91,27 @@ impl<S: Storage> Registry<S> {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Response> {
-        let at = chunk_start(headers)?;
-        let length = self.storage.append(repository, upload, at, self.frames(body)).await?;
+        let length = self.receive(repository, upload, chunk_start(headers), body).await?;
         Ok(of_upload(StatusCode::ACCEPTED, repository, upload, length))
+    }
+
+    async fn receive(
+        &self,
+        repository: &RepositoryName,
+        upload: &UploadId,
+        at: Result<Option<u64>>,
+        body: Body,
+    ) -> Result<u64> {
+        let mut frames = self.frames(body);
+        let length = match at {
+            Ok(at) => self.storage.append(repository, upload, at, &mut frames).await,
+            Err(error) => Err(error),
+        };
+        match &length {
+            Ok(_) | Err(Error::TooSlow(_) | Error::BodyBroken(_)) => {}
+            Err(_) => drain(&mut frames).await,
+        }
+        length
     }
 
     /// The last chunk may come with it.
@@ -106,8 +123,7 @@ impl<S: Storage> Registry<S> {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Response> {
-        let at = chunk_start(headers)?;
-        self.storage.append(&repository, &upload, at, self.frames(body)).await?;
+        self.receive(&repository, &upload, chunk_start(headers), body).await?;
         self.commit(repository, upload, digest).await
     }
 

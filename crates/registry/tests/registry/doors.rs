@@ -141,6 +141,9 @@ async fn nothing_is_written_for_a_caller_who_may_not() {
     let path = format!("/v2/a/blobs/uploads/?digest={}", sha256(b"x"));
     world.send(Method::POST, &path, "x").await.is(401);
     world.put_manifest("a", "v1", &crate::world::image(b"{}", &[])).await.is(401);
+    let large = noise(1, 5 << 20);
+    let answer = world.send(Method::POST, &path, large).await.is(401);
+    assert_eq!(answer.code(), "UNAUTHORIZED", "also who is still sending learns why");
     let found = crate::world::look(&world.root());
     assert_eq!(found, crate::world::Found::default());
 }

@@ -22,31 +22,29 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder and those above it, durably.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let Some(parent) = folder.parent() else { return Ok(()) };
-    make_folder(parent)?;
+/// Makes a folder and those above it up to `root`, durably. Syncs also what is there already: whoever made it may not
+/// have come so far.
+pub(super) fn make_folder(folder: &Path, root: &Path) -> io::Result<()> {
+    let Some(parent) = folder.parent().filter(|_| folder != root) else { return Ok(()) };
+    make_folder(parent, root)?;
+    create(folder)?;
+    sync_folder(parent)
+}
+
+fn create(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => sync_folder(parent),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
     }
 }
 
 /// Makes many folders, durably; folders in one folder stand together. Waiting for the disk once for each parent instead
 /// of once for each of them is the difference between a start in milliseconds and one in seconds.
-pub(super) fn make_folders(folders: &[PathBuf]) -> io::Result<()> {
+pub(super) fn make_folders(folders: &[PathBuf], root: &Path) -> io::Result<()> {
     for siblings in folders.chunk_by(|one, other| one.parent() == other.parent()) {
         let Some(parent) = siblings.first().and_then(|folder| folder.parent()) else { continue };
-        make_folder(parent)?;
-        for folder in siblings {
-            match fs::create_dir(folder) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-        }
+        make_folder(parent, root)?;
+        siblings.iter().try_for_each(|folder| create(folder))?;
         sync_folder(parent)?;
     }
     Ok(())

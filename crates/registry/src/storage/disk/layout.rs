@@ -36,6 +36,10 @@ impl Layout {
         Self { root: root.to_owned() }
     }
 
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(super) fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }

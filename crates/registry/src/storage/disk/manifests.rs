@@ -114,11 +114,13 @@ impl LocalDisk {
         subject: Option<&Digest>,
     ) -> Result<()> {
         if let Some(subject) = subject {
+            let all = self.layout.all_referrers(repository);
             let folder = self.layout.referrers(repository, subject);
             step!(self.options.faults, "registry.referrer.hint", {
-                let (folder, draft, name) = (folder.clone(), self.draft(), digest.file_name());
+                let (all, folder) = (all.clone(), folder.clone());
+                let (draft, name) = (self.draft(), digest.file_name());
                 blocking(move || {
-                    make_folder(&folder)?;
+                    make_folder(&folder, &all)?;
                     Draft::write(draft, &[])?.put(&folder.join(name))
                 })
                 .await

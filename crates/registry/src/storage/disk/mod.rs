@@ -29,7 +29,7 @@ use futures_util::Stream;
 use gpuaas_faults::Faults;
 use tokio::sync::{OnceCell, RwLock};
 
-use self::files::{blocking, make_folder, make_folders, names_in};
+use self::files::{blocking, make_folder, make_folders, names_in, sync_parent};
 use self::layout::Layout;
 use self::uploads::Uploads;
 use crate::cache::Cache;
@@ -133,12 +133,14 @@ impl LocalDisk {
     /// The repository, made if it was not there.
     async fn ensure_repository(&self, name: &RepositoryName) -> Result<Arc<Repository>> {
         let repository = self.repositories().entry(name.clone()).or_default().clone();
-        let folder = self.layout.repository(name);
+        let (folder, root) = (self.layout.repository(name), self.layout.repositories());
         repository
             .made
             .get_or_try_init(async || {
-                blocking(move || layout::PARTS.iter().try_for_each(|part| make_folder(&folder.join(part))))
-                    .await
+                blocking(move || {
+                    layout::PARTS.iter().try_for_each(|part| make_folder(&folder.join(part), &root))
+                })
+                .await
             })
             .await?;
         Ok(repository)
@@ -157,9 +159,9 @@ impl LocalDisk {
 
 /// The lock, and the uploads that an earlier process left.
 fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
-    for folder in [layout.drafts(), layout.uploads(), layout.repositories()] {
-        make_folder(&folder)?;
-    }
+    fs::create_dir_all(layout.root())?;
+    sync_parent(layout.root())?;
+    make_folders(&[layout.drafts(), layout.uploads(), layout.repositories()], layout.root())?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(layout.lock())?;
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => {
@@ -167,7 +169,7 @@ fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
         }
         TryLockError::Error(error) => error,
     })?;
-    make_folders(&layout.content_folders())?;
+    make_folders(&layout.content_folders(), layout.root())?;
     for name in names_in(&layout.drafts())? {
         fs::remove_file(layout.drafts().join(name))?;
     }
