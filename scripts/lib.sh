@@ -53,6 +53,7 @@ need_packages() {
         [[ -x /bin/busybox ]] || missing+=(busybox-static)
         have iptables || [[ -x /usr/sbin/iptables ]] || missing+=(iptables)
         have systemd-analyze || missing+=(systemd)
+        have skopeo || missing+=(skopeo)
         python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
         ;;
       docker)

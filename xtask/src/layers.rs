@@ -30,7 +30,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("store", Sees::Only(&["domain", "agent-protocol"])),
     ("custody", Sees::Only(&["domain"])),
     ("engines", Sees::Only(&["domain"])),
-    ("registry", Sees::Only(&["oci", "domain"])),
+    ("registry", Sees::Only(&["oci", "domain", "agent-protocol", "faults"])),
     ("gateway", Sees::Only(&["tunnel", "domain"])),
     (
         "control-plane",

@@ -135,20 +135,16 @@ pub fn is_registry(text: &str) -> bool {
     host.split('.').all(label) && port_ok && (host.contains('.') || port.is_some() || host == "localhost")
 }
 
-/// Components of `[a-z0-9]` with single separators `.`, `_`, `__` or hyphens inside, as the distribution protocol has it.
+/// Components of `[a-z0-9]` joined by one `.`, one or two `_`, or hyphens, as the distribution protocol has it.
 pub fn is_repository(text: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let separator = |run: &[u8]| matches!(run, b"." | b"_" | b"__") || run.iter().all(|byte| *byte == b'-');
     let component = |component: &str| {
-        let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         let bytes = component.as_bytes();
+        let edge = |byte: Option<&u8>| byte.is_some_and(|byte| alphanumeric(*byte));
         edge(bytes.first())
             && edge(bytes.last())
-            && bytes
-                .iter()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'))
-            && !component.contains("..")
-            && !component.contains("___")
-            && !component.contains("._")
-            && !component.contains("_.")
+            && bytes.split(|byte| alphanumeric(*byte)).filter(|run| !run.is_empty()).all(separator)
     };
     !text.is_empty() && text.len() <= 255 && text.split('/').all(component)
 }
@@ -250,6 +246,8 @@ mod tests {
             "r.example.com/../a",
             "r.example.com/a/../b",
             "r.example.com/a..b",
+            "r.example.com/a-.b",
+            "r.example.com/a___b",
             "r.example.com/-a",
             "r.example.com/a b",
             "r.example.com:/a",

@@ -1,0 +1,218 @@
+//! Blobs of repositories: hard links to contents.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures_util::future::Either;
+use futures_util::stream::{self, Stream};
+use gpuaas_faults::step;
+use tokio::task::JoinHandle;
+
+use super::LocalDisk;
+use super::files::{Draft, blocking, found, remove, sync_parent, touch};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::names::RepositoryName;
+use crate::storage::BlobSource;
+
+/// Large enough that the hop to a blocking thread does not count, small enough for many readers.
+const CHUNK: u64 = 512 << 10;
+/// What is this small is read where it is opened.
+const SMALL: u64 = 64 << 10;
+
+impl LocalDisk {
+    /// Also makes the blob young again if it has passed half of the grace: whoever learns that it is there may rely on
+    /// it for a while.
+    pub(super) async fn blob_size(
+        &self,
+        repository: &RepositoryName,
+        digest: &Digest,
+    ) -> Result<Option<u64>> {
+        let path = self.layout.blob(repository, digest);
+        let looked_at = path.clone();
+        let Some(metadata) = blocking(move || found(fs::metadata(looked_at))).await? else { return Ok(None) };
+        let now = self.options.clock.now();
+        let age = now.duration_since(metadata.modified()?).unwrap_or_default();
+        if age > self.options.grace / 2 {
+            let Some(known) = self.find_repository(repository).await else { return Ok(None) };
+            // Not while the collector looks at ages here.
+            let _shared = known.changes.read().await;
+            let touched = blocking(move || found(touch(&path, now))).await?;
+            return Ok(touched.map(|()| metadata.len()));
+        }
+        Ok(Some(metadata.len()))
+    }
+
+    /// Makes the file at `from`, which is a content or another repository's link to it, a blob of the repository. The
+    /// caller holds the repository's lock and the content's.
+    pub(super) async fn link_blob(
+        &self,
+        from: PathBuf,
+        repository: &RepositoryName,
+        digest: &Digest,
+        size: u64,
+    ) -> Result<()> {
+        let place = self.layout.blob(repository, digest);
+        let now = self.options.clock.now();
+        let (young, there) = (from.clone(), place.clone());
+        let known = blocking(move || touch(&young, now).map(|()| there.exists())).await?;
+        if known {
+            // It may lie in an inode of its own, after a content had too many links.
+            return Ok(blocking(move || touch(&place, now)).await?);
+        }
+        if !self.options.quota.take(repository, size) {
+            return Err(Error::OverQuota);
+        }
+        let content = self.layout.content(digest);
+        let linked: Result<()> = step!(self.options.faults, "registry.blob.link", {
+            let (from, place, content, draft) = (from.clone(), place.clone(), content.clone(), self.draft());
+            blocking(move || link(&from, &place, &content, draft, now)).await.map_err(Error::from)
+        });
+        if linked.is_err() && !blocking(move || place.exists()).await {
+            self.options.quota.give_back(repository, size);
+        }
+        linked
+    }
+
+    pub(super) async fn mount(
+        &self,
+        repository: &RepositoryName,
+        source: &RepositoryName,
+        digest: &Digest,
+    ) -> Result<bool> {
+        let from = self.layout.blob(source, digest);
+        let looked_at = from.clone();
+        let Some(metadata) = blocking(move || found(fs::metadata(looked_at))).await? else {
+            return Ok(false);
+        };
+        let target = self.ensure_repository(repository).await?;
+        let _shared = target.changes.read().await;
+        let _content = self.content_lock(digest).lock().await;
+        match self.link_blob(from, repository, digest, metadata.len()).await {
+            Ok(()) => Ok(true),
+            // The source has lost it meanwhile.
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn unlink_blob(&self, repository: &RepositoryName, digest: &Digest) -> Result<()> {
+        let known = self.find_repository(repository).await.ok_or(Error::BlobUnknown)?;
+        let _alone = known.changes.write().await;
+        let path = self.layout.blob(repository, digest);
+        let looked_at = path.clone();
+        let size = blocking(move || found(fs::metadata(looked_at))).await?.ok_or(Error::BlobUnknown)?.len();
+        if self.references(repository).await?.contains(digest) {
+            return Err(Error::BlobInUse);
+        }
+        step!(self.options.faults, "registry.blob.unlink", {
+            let path = path.clone();
+            blocking(move || remove(&path)).await.map_err(Error::from)
+        })?;
+        self.options.quota.give_back(repository, size);
+        Ok(())
+    }
+}
+
+/// File systems bound how many links an inode has (ext4: 65 000). Then the content becomes a fresh copy, which takes the
+/// links from now on; the full inode lives as long as its repositories have it.
+fn link(from: &Path, place: &Path, content: &Path, draft: PathBuf, now: SystemTime) -> io::Result<()> {
+    match fs::hard_link(from, place) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == io::ErrorKind::TooManyLinks => {
+            Draft::copy(from, draft, now)?.put(content)?;
+            fs::hard_link(content, place)?;
+        }
+        done => done?,
+    }
+    sync_parent(place)
+}
+
+/// A blob that is open for reading.
+pub struct DiskBlob {
+    size: u64,
+    bytes: Held,
+}
+
+enum Held {
+    Read(Bytes),
+    In(File),
+}
+
+impl DiskBlob {
+    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+        let Some(mut file) = found(File::open(path))? else { return Ok(None) };
+        let size = file.metadata()?.len();
+        if size > SMALL {
+            return Ok(Some(Self { size, bytes: Held::In(file) }));
+        }
+        let bytes = read_exactly(&mut file, size)?;
+        Ok(Some(Self { size, bytes: Held::Read(bytes) }))
+    }
+}
+
+/// Into fresh memory that is not cleared first.
+fn read_exactly(file: &mut File, length: u64) -> io::Result<Bytes> {
+    let mut buffer = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(length).read_to_end(&mut buffer)?;
+    if buffer.len() as u64 != length {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a blob is shorter than it was"));
+    }
+    Ok(buffer.into())
+}
+
+/// What is left to read, and the read under way: the disk works while the network does.
+struct Reading {
+    left: u64,
+    next: Option<JoinHandle<io::Result<(File, Bytes)>>>,
+}
+
+fn start_read(mut file: File, length: u64) -> JoinHandle<io::Result<(File, Bytes)>> {
+    tokio::task::spawn_blocking(move || {
+        let bytes = read_exactly(&mut file, length)?;
+        Ok((file, bytes))
+    })
+}
+
+impl BlobSource for DiskBlob {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(self, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        let mut file = match self.bytes {
+            Held::Read(bytes) => {
+                let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                let part = bytes.slice(inside(range.start)..inside(range.end));
+                return Either::Left(stream::iter((!part.is_empty()).then_some(Ok(part))));
+            }
+            Held::In(file) => file,
+        };
+        let length = range.end.saturating_sub(range.start);
+        let first = tokio::task::spawn_blocking(move || {
+            file.seek(SeekFrom::Start(range.start))?;
+            let bytes = read_exactly(&mut file, length.min(CHUNK))?;
+            Ok((file, bytes))
+        });
+        let reading = Reading { left: length, next: Some(first) };
+        Either::Right(stream::unfold(reading, |mut reading| async move {
+            let read = match reading.next.take()?.await {
+                Ok(read) => read,
+                Err(error) => Err(io::Error::other(error)),
+            };
+            let (file, bytes) = match read {
+                Ok(read) => read,
+                Err(error) => return Some((Err(error), reading)),
+            };
+            reading.left -= bytes.len() as u64;
+            if reading.left > 0 {
+                reading.next = Some(start_read(file, reading.left.min(CHUNK)));
+            }
+            Some((Ok(bytes), reading))
+        }))
+    }
+}

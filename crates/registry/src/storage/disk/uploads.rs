@@ -1,0 +1,376 @@
+//! Uploads under way: one file each, and the hash of what it holds so far.
+//!
+//! The hash is kept in memory only. After a restart the file is the truth: the upload goes on where the file ends, and
+//! the whole of it is read once more when it is finished. A crash may leave bytes that were never acknowledged, or, on
+//! a power cut, bytes that were not written; the digest at the end finds both out.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use gpuaas_faults::step;
+use ring::rand::SecureRandom as _;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
+
+use super::LocalDisk;
+use super::files::{blocking, found, names_in, sync_parent};
+use super::layout::Layout;
+use crate::digest::{Algorithm, Digest, Hasher};
+use crate::error::{Error, Result};
+use crate::names::{RepositoryName, UploadId};
+
+/// So much is written and hashed at a time, while as much again is being received.
+const BATCH: usize = 1 << 20;
+const READ: usize = 1 << 20;
+/// A client that goes on after a broken connection may come before its last write has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Clone)]
+pub(super) struct Upload {
+    session: Arc<tokio::sync::Mutex<Session>>,
+    /// As the session has it; to be seen while somebody writes.
+    length: Arc<AtomicU64>,
+}
+
+/// Who holds it may write to the file.
+pub(super) struct Session {
+    file: Arc<File>,
+    length: Arc<AtomicU64>,
+    /// Of all that is in the file; none after a restart.
+    hash: Option<Hasher>,
+    pub(super) used: SystemTime,
+}
+
+/// An upload that was there at start.
+pub(super) struct Left {
+    name: String,
+    file: File,
+    length: u64,
+    used: SystemTime,
+}
+
+pub(super) struct Uploads(Mutex<HashMap<String, Upload>>);
+
+pub(super) fn left(layout: &Layout) -> io::Result<Vec<Left>> {
+    names_in(&layout.uploads())?
+        .into_iter()
+        .map(|name| {
+            let file = open(&layout.uploads().join(&name), false)?;
+            let metadata = file.metadata()?;
+            Ok(Left { name, file, length: metadata.len(), used: metadata.modified()? })
+        })
+        .collect()
+}
+
+fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(new).open(path)
+}
+
+impl Upload {
+    fn new(file: File, length: u64, hash: Option<Hasher>, used: SystemTime) -> Self {
+        let length = Arc::new(AtomicU64::new(length));
+        let session = Session { file: Arc::new(file), length: length.clone(), hash, used };
+        Self { session: Arc::new(tokio::sync::Mutex::new(session)), length }
+    }
+
+    pub(super) fn try_hold(&self) -> Option<OwnedMutexGuard<Session>> {
+        self.session.clone().try_lock_owned().ok()
+    }
+}
+
+impl Uploads {
+    pub(super) fn new(left: Vec<Left>) -> Self {
+        let uploads =
+            left.into_iter().map(|left| (left.name, Upload::new(left.file, left.length, None, left.used)));
+        Self(Mutex::new(uploads.collect()))
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<String, Upload>> {
+        self.0.lock().expect("nothing panics while it is held")
+    }
+
+    pub(super) fn all(&self) -> Vec<(String, Upload)> {
+        self.map().iter().map(|(name, upload)| (name.clone(), upload.clone())).collect()
+    }
+
+    pub(super) fn length(&self, name: &str) -> Result<u64> {
+        self.map().get(name).map(|upload| upload.length.load(Ordering::Acquire)).ok_or(Error::UploadUnknown)
+    }
+
+    /// The right to write to it.
+    async fn hold(&self, name: &str) -> Result<OwnedMutexGuard<Session>> {
+        let upload = self.map().get(name).cloned().ok_or(Error::UploadUnknown)?;
+        let held = tokio::time::timeout(PATIENCE, upload.session.lock_owned()).await;
+        let session = held.map_err(|_| Error::UploadBusy)?;
+        // Who held it before may have ended it.
+        if self.map().contains_key(name) { Ok(session) } else { Err(Error::UploadUnknown) }
+    }
+
+    /// For who holds it: nobody finds it any more.
+    pub(super) fn forget(&self, name: &str) {
+        self.map().remove(name);
+    }
+}
+
+impl Session {
+    /// Behind what is there, or not at all.
+    fn write(&mut self, frames: &[Bytes]) -> io::Result<()> {
+        let start = self.length.load(Ordering::Acquire);
+        let (mut at, mut hash) = (start, self.hash.clone());
+        for frame in frames {
+            if let Err(error) = self.file.write_all_at(frame, at) {
+                // Gives a full disk back what did not fit. If this fails too, the next write goes over it.
+                let _ = self.file.set_len(start);
+                return Err(error);
+            }
+            at += frame.len() as u64;
+            if let Some(hash) = &mut hash {
+                hash.update(frame);
+            }
+        }
+        self.hash = hash;
+        self.length.store(at, Ordering::Release);
+        Ok(())
+    }
+
+    fn digest(&self, algorithm: Algorithm) -> io::Result<Digest> {
+        if let (Algorithm::Sha256, Some(hash)) = (algorithm, &self.hash) {
+            return Ok(hash.clone().finish());
+        }
+        let length = self.length.load(Ordering::Acquire);
+        let mut hash = Hasher::new(algorithm);
+        let mut buffer = vec![0; READ];
+        let mut at = 0;
+        while at < length {
+            let wanted = buffer.len().min(usize::try_from(length - at).unwrap_or(usize::MAX));
+            let read = self.file.read_at(&mut buffer[..wanted], at)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            hash.update(&buffer[..read]);
+            at += read as u64;
+        }
+        Ok(hash.finish())
+    }
+}
+
+/// What came of a body, and how it ended if it did.
+struct Batch {
+    frames: Vec<Bytes>,
+    bytes: usize,
+    end: Option<Result<()>>,
+}
+
+async fn gather(body: &mut (impl Stream<Item = Result<Bytes>> + Unpin)) -> Batch {
+    let mut batch = Batch { frames: Vec::new(), bytes: 0, end: None };
+    while batch.bytes < BATCH {
+        match body.next().await {
+            Some(Ok(frame)) => {
+                batch.bytes += frame.len();
+                batch.frames.push(frame);
+            }
+            Some(Err(error)) => {
+                batch.end = Some(Err(error));
+                break;
+            }
+            None => {
+                batch.end = Some(Ok(()));
+                break;
+            }
+        }
+    }
+    batch
+}
+
+/// The right to write goes with the write: if the request is dropped, the next one waits for neither more nor less.
+type Writing = JoinHandle<(OwnedMutexGuard<Session>, io::Result<()>)>;
+
+enum Turn {
+    Idle(OwnedMutexGuard<Session>),
+    Writing(Writing),
+}
+
+impl Turn {
+    async fn finished(self) -> Result<OwnedMutexGuard<Session>> {
+        match self {
+            Self::Idle(session) => Ok(session),
+            Self::Writing(job) => {
+                let (session, written) = job.await.map_err(io::Error::other)?;
+                written?;
+                Ok(session)
+            }
+        }
+    }
+}
+
+impl LocalDisk {
+    pub(super) async fn create_upload(&self, repository: &RepositoryName) -> Result<UploadId> {
+        let mut random = [0; 16];
+        ring::rand::SystemRandom::new()
+            .fill(&mut random)
+            .map_err(|_| io::Error::other("the operating system gives no random bytes"))?;
+        let id = UploadId::from_random(random);
+        let name = Layout::upload_name(repository, &id);
+        let limit = self.options.max_uploads;
+        if self.uploads.map().len() >= limit {
+            return Err(Error::TooManyUploads { limit });
+        }
+        let path = self.layout.uploads().join(&name);
+        let file = step!(self.options.faults, "registry.upload.create", {
+            let path = path.clone();
+            blocking(move || open(&path, true).or_else(|_| open(&path, false))).await.map_err(Error::from)
+        })?;
+        let upload = Upload::new(file, 0, Some(Hasher::new(Algorithm::Sha256)), self.options.clock.now());
+        let full = {
+            let mut map = self.uploads.map();
+            let full = map.len() >= limit;
+            if !full {
+                map.insert(name, upload);
+            }
+            full
+        };
+        if full {
+            blocking(move || fs::remove_file(path)).await?;
+            return Err(Error::TooManyUploads { limit });
+        }
+        Ok(id)
+    }
+
+    pub(super) async fn append_upload<B>(
+        &self,
+        repository: &RepositoryName,
+        upload: &UploadId,
+        at: Option<u64>,
+        mut body: B,
+    ) -> Result<u64>
+    where
+        B: Stream<Item = Result<Bytes>> + Send + Unpin,
+    {
+        let name = Layout::upload_name(repository, upload);
+        let mut session = self.uploads.hold(&name).await?;
+        let length = session.length.clone();
+        let start = length.load(Ordering::Acquire);
+        if at.is_some_and(|at| at != start) {
+            return Err(Error::OtherOffset { length: start });
+        }
+        session.used = self.options.clock.now();
+        let mut turn = Turn::Idle(session);
+        loop {
+            let batch = gather(&mut body).await;
+            let mut session = turn.finished().await?;
+            if batch.bytes > 0 {
+                self.check_room(repository, length.load(Ordering::Acquire) + batch.bytes as u64)?;
+                step!(self.options.faults, "registry.upload.write", Ok::<(), Error>(()))?;
+                session.used = self.options.clock.now();
+                let frames = batch.frames;
+                turn = Turn::Writing(tokio::task::spawn_blocking(move || {
+                    let written = session.write(&frames);
+                    (session, written)
+                }));
+            } else {
+                turn = Turn::Idle(session);
+            }
+            if let Some(end) = batch.end {
+                turn.finished().await?;
+                return end.map(|()| length.load(Ordering::Acquire));
+            }
+        }
+    }
+
+    fn check_room(&self, repository: &RepositoryName, length: u64) -> Result<()> {
+        let limit = self.options.max_blob_bytes;
+        if length > limit {
+            return Err(Error::TooLarge { limit });
+        }
+        if length > self.options.quota.room(repository) {
+            return Err(Error::OverQuota);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn commit_upload(
+        &self,
+        repository: &RepositoryName,
+        upload: &UploadId,
+        digest: &Digest,
+    ) -> Result<()> {
+        let name = Layout::upload_name(repository, upload);
+        let session = self.uploads.hold(&name).await?;
+        // From here on nobody writes to this file: it may become a content.
+        self.uploads.forget(&name);
+        let done = self.commit(repository, &name, session, digest).await;
+        let path = self.layout.uploads().join(&name);
+        // Still there if it was refused, or if the content was known. If this fails, the next start finds it.
+        let _ = blocking(move || fs::remove_file(path)).await;
+        done
+    }
+
+    async fn commit(
+        &self,
+        repository: &RepositoryName,
+        name: &str,
+        session: OwnedMutexGuard<Session>,
+        digest: &Digest,
+    ) -> Result<()> {
+        let size = session.length.load(Ordering::Acquire);
+        let algorithm = digest.algorithm();
+        let (session, found_digest) = blocking(move || {
+            let digest = session.digest(algorithm);
+            (session, digest)
+        })
+        .await;
+        if found_digest? != *digest {
+            return Err(Error::OtherDigest);
+        }
+        let now = self.options.clock.now();
+        step!(self.options.faults, "registry.blob.sync", {
+            let file = session.file.clone();
+            // A write that failed half-way may have left bytes behind the end.
+            blocking(move || {
+                file.set_len(size).and_then(|()| file.set_modified(now)).and_then(|()| file.sync_all())
+            })
+            .await
+            .map_err(Error::from)
+        })?;
+        let target = self.ensure_repository(repository).await?;
+        let _shared = target.changes.read().await;
+        let _content = self.content_lock(digest).lock().await;
+        let content = self.layout.content(digest);
+        step!(self.options.faults, "registry.blob.place", {
+            let (path, content) = (self.layout.uploads().join(name), content.clone());
+            blocking(move || {
+                if !content.exists() {
+                    fs::rename(path, &content)?;
+                }
+                // Also if it was there: whoever put it there may not have come this far.
+                sync_parent(&content)
+            })
+            .await
+            .map_err(Error::from)
+        })?;
+        self.link_blob(content, repository, digest, size).await
+    }
+
+    pub(super) async fn drop_upload(&self, repository: &RepositoryName, upload: &UploadId) -> Result<()> {
+        let name = Layout::upload_name(repository, upload);
+        let _session = self.uploads.hold(&name).await?;
+        self.end_upload(&name).await
+    }
+
+    /// For who holds it.
+    pub(super) async fn end_upload(&self, name: &str) -> Result<()> {
+        step!(self.options.faults, "registry.upload.remove", {
+            let path = self.layout.uploads().join(name);
+            blocking(move || found(fs::remove_file(path))).await.map_err(Error::from)
+        })?;
+        self.uploads.forget(name);
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! What happens when there is too much of something, or too little.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gpuaas_faults::SmallDisk;
+use gpuaas_registry::{OpenGuard, Quota, RepositoryName, Storage as _};
+use reqwest::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinSet;
+
+use crate::world::{Plan, World, image, look, noise, sha256};
+
+/// C04: one blob, pushed by twenty at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_pushes_of_one_blob_at_once_all_succeed_and_keep_one_content() {
+    let world = World::new().await;
+    let bytes = noise(1, 300_000);
+    let mut pushes = JoinSet::new();
+    for number in 0..20 {
+        let (caller, bytes) = (world.caller.clone(), bytes.clone());
+        pushes.spawn(async move {
+            let repository = format!("shared/{}", number % 4);
+            caller.push(&repository, &bytes).await;
+            caller.push(&repository, b"{}").await;
+            caller.put_manifest(&repository, "v1", &image(b"{}", &[&bytes])).await.is(201);
+        });
+    }
+    pushes.join_all().await;
+    let found = look(&world.root());
+    assert_eq!((found.contents.len(), found.blobs.len(), found.uploads), (2, 4, 0));
+    for number in 0..4 {
+        let path = format!("/v2/shared/{number}/blobs/{}", sha256(&bytes));
+        assert!(world.get(&path).await.is(200).bytes == bytes);
+    }
+}
+
+#[tokio::test]
+async fn uploads_are_bounded_and_abandoned_ones_make_room() {
+    let mut plan = Plan::default();
+    plan.options.max_uploads = 3;
+    let world = World::with(plan, OpenGuard).await;
+    let kept = world.start("a").await;
+    for _ in 0..2 {
+        world.start("a").await;
+    }
+    let answer = world.call(Method::POST, "/v2/b/blobs/uploads/").await.is(429);
+    assert_eq!(answer.code(), "TOOMANYREQUESTS");
+    assert_ne!(answer.header("retry-after"), "");
+    world.clock.pass(Duration::from_hours(20));
+    world.send(Method::PATCH, &kept, "still there").await.is(202);
+    world.clock.pass(Duration::from_hours(20));
+    assert_eq!(world.registry.collect().await.unwrap().uploads, 2);
+    assert_eq!(world.get(&kept).await.is(204).header("range"), "0-10");
+    world.start("b").await;
+}
+
+/// Bytes for each first segment of a name.
+#[derive(Default)]
+struct NamespaceQuota {
+    limit: u64,
+    used: Mutex<HashMap<String, u64>>,
+}
+
+fn namespace(repository: &RepositoryName) -> String {
+    repository.as_str().split('/').next().unwrap().to_owned()
+}
+
+impl Quota for NamespaceQuota {
+    fn room(&self, repository: &RepositoryName) -> u64 {
+        self.limit - self.used.lock().unwrap().get(&namespace(repository)).copied().unwrap_or_default()
+    }
+
+    fn take(&self, repository: &RepositoryName, bytes: u64) -> bool {
+        let mut used = self.used.lock().unwrap();
+        let used = used.entry(namespace(repository)).or_default();
+        let fits = *used + bytes <= self.limit;
+        if fits {
+            *used += bytes;
+        }
+        fits
+    }
+
+    fn give_back(&self, repository: &RepositoryName, bytes: u64) {
+        let mut used = self.used.lock().unwrap();
+        *used.get_mut(&namespace(repository)).expect("it was taken") -= bytes;
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_full_takes_no_more_until_something_goes() {
+    let quota = Arc::new(NamespaceQuota { limit: 10_000, ..NamespaceQuota::default() });
+    let mut plan = Plan::default();
+    plan.options.quota = quota.clone();
+    let world = World::with(plan, OpenGuard).await;
+    let first = world.push("acme/a", &noise(1, 4000)).await;
+    world.push("acme/a", &noise(1, 4000)).await;
+    world.push("acme/c", &noise(3, 3000)).await;
+    let path = |bytes: &[u8]| format!("/v2/acme/b/blobs/uploads/?digest={}", sha256(bytes));
+    let second = noise(2, 6500);
+    assert_eq!(world.send(Method::POST, &path(&second), second.clone()).await.is(403).code(), "DENIED");
+    let mount = format!("/v2/acme/b/blobs/uploads/?mount={first}&from=acme/a");
+    assert_eq!(world.call(Method::POST, &mount).await.is(403).code(), "DENIED");
+    world.push("other/b", &second).await;
+    world.push("acme/a", b"{}").await;
+    let mut large = image(b"{}", &[]);
+    large["annotations"] = serde_json::json!({"a": "x".repeat(5000)});
+    assert_eq!(world.put_manifest("acme/a", "v1", &large).await.is(403).code(), "DENIED");
+    world.put_manifest("acme/a", "v1", &image(b"{}", &[])).await.is(201);
+
+    let counted: HashMap<String, u64> = world.registry.storage().usage().await.unwrap().into_iter().fold(
+        HashMap::new(),
+        |mut sums, (repository, bytes)| {
+            *sums.entry(namespace(&repository)).or_default() += bytes;
+            sums
+        },
+    );
+    assert_eq!(counted, *quota.used.lock().unwrap(), "usage is what a quota starts from");
+
+    world.call(Method::DELETE, &format!("/v2/acme/a/blobs/{first}")).await.is(202);
+    world.call(Method::DELETE, "/v2/acme/a/manifests/v1").await.is(202);
+    world.send(Method::POST, &path(&second), second).await.is(201);
+    world.clock.pass(Duration::from_hours(48));
+    world.registry.collect().await.unwrap();
+    let manifest = image(b"{}", &[]);
+    let kept = manifest["mediaType"].as_str().unwrap().len() + 1 + manifest.to_string().len() + "{}".len();
+    let left = quota.used.lock().unwrap()["acme"];
+    assert_eq!(left, kept as u64, "the manifest without a tag and its config stay");
+    assert_eq!(look(&world.root()).blobs.len(), 1);
+}
+
+#[tokio::test]
+async fn a_blob_larger_than_the_limit_is_refused_where_it_passes_it() {
+    let mut plan = Plan::default();
+    plan.options.max_blob_bytes = 1000;
+    let world = World::with(plan, OpenGuard).await;
+    world.push("a", &noise(1, 1000)).await;
+    let bytes = noise(2, 1001);
+    let path = format!("/v2/a/blobs/uploads/?digest={}", sha256(&bytes));
+    assert_eq!(world.send(Method::POST, &path, bytes).await.is(413).code(), "SIZE_INVALID");
+    assert_eq!(look(&world.root()).uploads, 0);
+}
+
+/// N08: reads are served, writes get a typed 507, nothing is damaged, and it recovers.
+#[tokio::test]
+async fn a_full_disk_refuses_writes_serves_reads_and_recovers() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::with_size(folder.path(), "16m");
+    let root = disk.path().join("registry");
+    let world = World::at(&root, tempfile::tempdir().unwrap(), Plan::default(), OpenGuard).await;
+    let digest = world.push_image("a", "v1", 1).await;
+    let manifest = world.get("/v2/a/manifests/v1").await.is(200).bytes;
+
+    let large = noise(9, 20 << 20);
+    let path = format!("/v2/a/blobs/uploads/?digest={}", sha256(&large));
+    let answer = world.send(Method::POST, &path, large.clone()).await.is(507);
+    assert_eq!(answer.code(), "TOOMANYREQUESTS");
+    assert_eq!(look(&root).uploads, 0, "what did not fit is given back");
+
+    let location = world.start("a").await;
+    world.send(Method::PATCH, &location, noise(8, 1 << 20)).await.is(202);
+    disk.fill();
+    world.send(Method::PATCH, &location, noise(7, 1 << 20)).await.is(507);
+    let mut second = image(&noise(1, 100), &[]);
+    second["annotations"] = serde_json::json!({"a": "x".repeat(100_000)});
+    assert_eq!(world.put_manifest("a", "v2", &second).await.is(507).code(), "TOOMANYREQUESTS");
+    assert_eq!(world.get(&format!("/v2/a/manifests/{digest}")).await.is(200).bytes, manifest);
+    world.get(&format!("/v2/a/blobs/{}", sha256(&noise(1001, 5000)))).await.is(200);
+    look(&root);
+
+    disk.relieve();
+    assert_eq!(world.get(&location).await.is(204).header("range"), format!("0-{}", (1 << 20) - 1));
+    world.chunk(Method::PATCH, &location, 1 << 20, &noise(7, 1 << 20)).await.is(202);
+    let whole = [noise(8, 1 << 20), noise(7, 1 << 20)].concat();
+    world.call(Method::PUT, &format!("{location}?digest={}", sha256(&whole))).await.is(201);
+    world.put_manifest("a", "v2", &second).await.is(201);
+    let found = look(&root);
+    assert_eq!((found.tags["a"].len(), found.uploads), (2, 0));
+    drop(world);
+}
+
+/// A client that stops sending is told to go, and what it sent is kept.
+#[tokio::test]
+async fn a_client_that_sends_nothing_is_not_waited_for() {
+    let mut plan = Plan::default();
+    plan.settings.idle = Duration::from_millis(200);
+    let world = World::with(plan, OpenGuard).await;
+    let location = world.start("a").await;
+    let address = world.base.strip_prefix("http://").unwrap();
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!("PATCH {location} HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n0123456789");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert_eq!(world.get(&location).await.is(204).header("range"), "0-9");
+    world.chunk(Method::PATCH, &location, 10, b"abc").await.is(202);
+    world.call(Method::PUT, &format!("{location}?digest={}", sha256(b"0123456789abc"))).await.is(201);
+
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = "PUT /v2/a/manifests/v1 HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\ncontent-type: application/vnd.oci.image.manifest.v1+json\r\n\r\n{";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
+/// A client that breaks off leaves what it sent; the next request of the upload goes on behind it.
+#[tokio::test]
+async fn an_upload_goes_on_after_a_broken_connection() {
+    let world = World::new().await;
+    let bytes = noise(4, 4_000_000);
+    let location = world.start("a").await;
+    let address = world.base.strip_prefix("http://").unwrap();
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!("PATCH {location} HTTP/1.1\r\nhost: a\r\ncontent-length: 4000000\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket.write_all(&bytes[..2_500_000]).await.unwrap();
+    let received = async || {
+        let status = world.get(&location).await.is(204);
+        status.header("range").strip_prefix("0-").unwrap().parse::<usize>().unwrap() + 1
+    };
+    while received().await < 1 << 20 {
+        tokio::task::yield_now().await;
+    }
+    drop(socket);
+    let rest = loop {
+        let at = received().await;
+        let answer = world.chunk(Method::PATCH, &location, at, &bytes[at..]).await;
+        // The bytes of the broken request may still have been on their way to the disk.
+        if answer.status != 416 {
+            break answer;
+        }
+    };
+    rest.is(202);
+    world.call(Method::PUT, &format!("{location}?digest={}", sha256(&bytes))).await.is(201);
+}
