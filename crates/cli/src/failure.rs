@@ -130,7 +130,7 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "allocation_not_active" => {
             "see `gpuaas allocation list`; ask for another with `gpuaas allocation request`"
         }
-        "no_capacity" => "the reasons above are per node; try a smaller SKU, or ask an operator for room",
+        "no_capacity" => "try a smaller SKU, or ask an operator for room",
         "name_taken" => "choose another name, or look at the one that has it with `list`",
         "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",
         "idempotency_key_reused" => "run the command again; it makes a new key each time",

@@ -342,7 +342,8 @@ mod tests {
         let failure = Failure::Api { status: 409, detail: Box::new(detail) };
         assert_eq!(
             render_failure(&failure, false),
-            "error[no_capacity]: No node has room.\n  --> node gpu-1: The node is\\u{1b} cordoned."
+            "error[no_capacity]: No node has room.\n  --> node gpu-1: The node is\\u{1b} cordoned.\n  \
+             fix: try a smaller SKU, or ask an operator for room"
         );
     }
 
