@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
@@ -103,6 +103,9 @@ impl App {
     }
 }
 
+/// What is shorter is read to its end, whatever the answer.
+const DRAINED: u64 = 32 * 1024;
+
 /// Set by the inner door for the log line and the metrics.
 #[derive(Clone, Copy)]
 struct Reached(Route);
@@ -132,6 +135,7 @@ pub(super) async fn outermost(State(app): State<AppState>, mut request: Request,
         request.headers_mut().insert(header::HOST, value);
     }
     request.extensions_mut().insert(origin.clone());
+    let large = request.version() < Version::HTTP_2 && declared_length(request.headers()) >= DRAINED;
     let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
     let mut response =
         answer.unwrap_or_else(|_| ApiError(Error::internal("a handler panicked")).into_response());
@@ -150,6 +154,10 @@ pub(super) async fn outermost(State(app): State<AppState>, mut request: Request,
         reached.map(|reached| response.extensions_mut().insert(reached));
     }
     finish(&app, &mut response, &origin);
+    // A large body that was refused unread ends the connection: say so, or the next request goes into a closing one.
+    if large && response.status().is_client_error() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let route = response.extensions().get::<Reached>().map_or("none", |reached| reached.0.name());
     let status = response.status().as_u16();
     app.metrics.requests.get_or_create(&RequestLabels { route, status }).inc();
@@ -157,6 +165,11 @@ pub(super) async fn outermost(State(app): State<AppState>, mut request: Request,
     app.metrics.request_seconds.observe(elapsed.as_secs_f64());
     tracing::info!(http.route = route, http.method = %method, http.status = status, duration_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX), "{method} {route} {status}");
     response
+}
+
+fn declared_length(headers: &HeaderMap) -> u64 {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    length.unwrap_or(0)
 }
 
 fn finish(app: &App, response: &mut Response, origin: &Origin) {
