@@ -33,6 +33,8 @@ macro_rules! reasons {
 reasons! {
     ImageNotFound = "image_not_found", "The registry has no image of this digest.";
     ImageDigestMismatch = "image_digest_mismatch", "The registry sent bytes that are not what the digest promises.";
+    ImageNotAllowed = "image_not_allowed", "The platform does not let this node have the image: it is not this project's, was revoked, or its source is off the allowlist.";
+    ImageUntrusted = "image_untrusted", "No signature of a trusted key stands for this image.";
     ImagePullFailed = "image_pull_failed", "The image could not be pulled.";
     ImagePullTimeout = "image_pull_timeout", "The registry sent the image too slowly.";
     RegistryUnreachable = "registry_unreachable", "The registry does not answer.";

@@ -72,9 +72,9 @@ pub struct ComponentSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageGrant {
+    /// In canonical form. Where its registry is reached, and whether this node may have it now, the platform says when
+    /// the node asks: an order may lie for a while.
     pub reference: ImageRef,
-    /// Base address of the registry as this node reaches it, such as `https://registry.example.com`.
-    pub upstream: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -259,7 +259,6 @@ impl WorkloadSpec {
 impl ComponentSpec {
     fn check(&self, at: &str) -> Result<(), SpecFault> {
         check_name(&format!("{at}/name"), &self.name)?;
-        check_upstream(&format!("{at}/image/upstream"), &self.image.upstream)?;
         within(&format!("{at}/command"), self.command.len(), 0, MAX_ARGS)?;
         for (index, part) in self.command.iter().enumerate() {
             check_text(&format!("{at}/command/{index}"), part)?;
@@ -463,20 +462,4 @@ pub fn is_device_id(uuid: &str) -> bool {
 
 fn check_device(path: &str, uuid: &str) -> Result<(), SpecFault> {
     if is_device_id(uuid) { Ok(()) } else { fault(path, "A device id is letters, digits and - _ : .") }
-}
-
-fn check_upstream(path: &str, upstream: &str) -> Result<(), SpecFault> {
-    let rest = upstream.strip_prefix("https://").or_else(|| upstream.strip_prefix("http://"));
-    let clean = rest.is_some_and(|rest| {
-        !rest.is_empty()
-            && upstream.len() <= 512
-            && rest
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b':' | b'-' | b'/' | b'[' | b']'))
-    });
-    if clean {
-        Ok(())
-    } else {
-        fault(path, "A registry is http(s)://host[:port], without user, query or fragment.")
-    }
 }

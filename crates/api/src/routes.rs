@@ -214,6 +214,7 @@ routes! {
     NodeTrust: Get "/api/v1/node/trust", Node, None, Read, "Node agents", "The keys that sign orders, the era, and the server's time.";
     NodeInventoryPut: Put "/api/v1/node/inventory", Node, Some("nodes.inventory"), Write, "Node agents", "What the node has.", large;
     NodeReportPost: Post "/api/v1/node/reports", Node, Some("nodes.report"), Write, "Node agents", "What the node sees.", large;
+    NodeImageAccess: Post "/api/v1/node/image-access", Node, Some("nodes.image_access"), Write, "Node agents", "The way to an image that an order names, if the node may have it now.";
 
     SkuList: Get "/api/v1/skus", SignedIn, None, Read, "SKUs", "What can be allocated, with today's prices.";
     SkuCreate: Post "/api/v1/skus", Needs(P::SkuManage, Platform), Some("skus.create"), Write, "SKUs", "Offer something new.";

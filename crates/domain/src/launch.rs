@@ -52,8 +52,6 @@ pub struct View<'a> {
     pub cpu_millis_in_use: i64,
     pub memory_mib_in_use: i64,
     pub ports_in_use: &'a [i64],
-    /// Where each registry is reached: host, address.
-    pub upstreams: &'a [(String, String)],
     pub boundary: BoundaryMode,
     pub prices: &'a [Price],
     pub now: Timestamp,
@@ -129,7 +127,6 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
     let gpus = bind_gpus(view, &profile, wish)?;
     let (cpu_millis, memory_mib) = share(view, &profile, wish)?;
     let image = choose_image(component, &gpus)?;
-    let upstream = upstream_of(view, image)?;
     check_port(view, component, wish)?;
     let bindings = Bindings {
         gpus: gpus
@@ -143,7 +140,6 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
         cpu_millis: u32::try_from(cpu_millis).unwrap_or(u32::MAX),
         memory_mib: u32::try_from(memory_mib).unwrap_or(u32::MAX),
         host_port: wish.host_port,
-        upstream,
     };
     let rendered = container::render(&profile, component, image, &bindings);
     rendered.check().map_err(|fault| {
@@ -452,20 +448,6 @@ fn choose_image<'c>(component: &'c Component, gpus: &[&GpuDevice]) -> Result<&'c
     component.images.iter().find(fits).or(component.images.first()).ok_or_else(|| {
         Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here.")
     })
-}
-
-fn upstream_of(view: &View<'_>, image: &Image) -> Result<String> {
-    let host = image.reference.registry();
-    view.upstreams.iter().find(|(known, _)| known == host).map(|(_, address)| address.clone()).ok_or_else(
-        || {
-            Error::new(
-                Kind::Unprocessable,
-                "image_source_not_allowed",
-                "The image's registry is not one this platform pulls from.",
-            )
-            .with_param("registry", host)
-        },
-    )
 }
 
 fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()> {

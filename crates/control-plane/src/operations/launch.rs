@@ -260,7 +260,6 @@ pub(crate) async fn make_plan(
     let ports = session.ports_in_use(node.id).await?;
     let prices = session.list_prices(allocation.sku_id).await?;
     let settings = &plane.settings.launch;
-    let upstreams = settings.upstreams();
     launch::plan(
         &View {
             version_id: version.id,
@@ -275,7 +274,6 @@ pub(crate) async fn make_plan(
             cpu_millis_in_use: in_use.cpu_millis,
             memory_mib_in_use: in_use.memory_mib,
             ports_in_use: &ports,
-            upstreams: &upstreams,
             boundary: settings.boundary,
             prices: &prices,
             now: plane.now(),

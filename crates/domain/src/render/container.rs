@@ -18,8 +18,6 @@ pub struct Bindings {
     pub memory_mib: u32,
     /// On the node's 127.0.0.1, for the first private port.
     pub host_port: Option<u16>,
-    /// Where the image's registry is reached.
-    pub upstream: String,
 }
 
 /// One component on one node. A profile with more is for another engine.
@@ -55,7 +53,7 @@ fn render_component(
     let mounts = mounts.map(|mount| Scratch { name: mount.name.clone(), path: mount.path.clone() });
     ComponentSpec {
         name: component.name.clone(),
-        image: ImageGrant { reference: image.reference.clone(), upstream: bindings.upstream.clone() },
+        image: ImageGrant { reference: image.reference.clone() },
         command: component.command.clone(),
         env: component
             .env
