@@ -13,6 +13,9 @@ use serde_json::Value;
 pub struct App {
     pub slug: String,
     pub display_name: String,
+    /// Set while a version of it is being made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparing: Option<crate::artifacts::Preparing>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

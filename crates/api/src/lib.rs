@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod allocations;
+pub mod artifacts;
 pub mod auth;
 pub mod catalog;
 pub mod envelope;

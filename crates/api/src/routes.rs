@@ -230,6 +230,31 @@ routes! {
     AllocationDeny: Post "/api/v1/allocations/{allocation_id}/deny", Needs(P::AllocationGrant, Platform), Some("allocations.deny"), Write, "Allocations", "Turn a request down.";
     AllocationRelease: Post "/api/v1/projects/{project_id}/allocations/{allocation_id}/release", Needs(P::AllocationRequest, Project), Some("allocations.release"), Write, "Allocations", "Give an allocation back; what runs on it is ended first.";
 
+    RegistryTokenGet: Get "/api/v1/registry/token", Public, Some("registry.token"), Credential, "Sign-in", "A short-lived token for the registry, as registry clients ask for it.";
+    RegistryCertificate: Get "/api/v1/registry/certificate", Public, None, Free, "Platform", "The certificates that registry tokens are signed under, in PEM, for a registry of your own.";
+    RegistryInfo: Get "/api/v1/projects/{project_id}/registry", Needs(P::ArtifactRead, Project), None, Read, "Registry", "How to push and pull, and the project's repositories.";
+    RepositorySet: Put "/api/v1/projects/{project_id}/registry/repositories/{app_slug}", Needs(P::ArtifactManage, Project), Some("registry.repository_set"), Write, "Registry", "Make a repository, or say who may pull from it.";
+    RegistryCredentialList: Get "/api/v1/projects/{project_id}/registry/credentials", Needs(P::ArtifactRead, Project), None, Read, "Registry", "Credentials issued for the project's repositories.";
+    RegistryCredentialRevoke: Post "/api/v1/projects/{project_id}/registry/credentials/{credential_id}/revoke", Needs(P::ArtifactManage, Project), Some("registry.credential_revoke"), Write, "Registry", "Void a credential at once.";
+    TrustKeyList: Get "/api/v1/projects/{project_id}/registry/keys", Needs(P::TrustKeyRead, Project), None, Read, "Registry", "The keys that may stand for this project's images, the platform's included.";
+    TrustKeyAdd: Post "/api/v1/projects/{project_id}/registry/keys", Needs(P::TrustKeyManage, Project), Some("registry.key_add"), Write, "Registry", "Let a key stand for this project's images.";
+    TrustKeyRevoke: Post "/api/v1/projects/{project_id}/registry/keys/{key_id}/revoke", Needs(P::TrustKeyManage, Project), Some("registry.key_revoke"), Write, "Registry", "Revoke a key: what it stood for is not verified any more.";
+    PlatformTrustKeyList: Get "/api/v1/registry/keys", Needs(P::TrustKeyRead, Platform), None, Read, "Registry", "The platform's own keys.";
+    PlatformTrustKeyAdd: Post "/api/v1/registry/keys", Needs(P::TrustKeyManage, Platform), Some("registry.key_add"), Write, "Registry", "Let a key stand for the images of every project.";
+    PlatformTrustKeyRevoke: Post "/api/v1/registry/keys/{key_id}/revoke", Needs(P::TrustKeyManage, Platform), Some("registry.key_revoke"), Write, "Registry", "Revoke a key of the platform.";
+    ArtifactList: Get "/api/v1/projects/{project_id}/app-artifacts", Needs(P::ArtifactRead, Project), None, Read, "Artifacts", "The project's artifacts; with visible=true also those it may pull from others.";
+    ArtifactRegister: Post "/api/v1/projects/{project_id}/app-artifacts", Needs(P::ArtifactPublish, Project), Some("artifacts.register"), Write, "Artifacts", "Register an image that was pushed.";
+    PublishIntentCreate: Post "/api/v1/projects/{project_id}/app-artifacts/publish-intents", Needs(P::ArtifactPublish, Project), Some("artifacts.publish_intent"), Write, "Artifacts", "The way to push to one repository, for a short while.";
+    PullIntentCreate: Post "/api/v1/projects/{project_id}/app-artifacts/pull-intents", Needs(P::ArtifactRead, Project), Some("artifacts.pull_intent"), Write, "Artifacts", "The way to pull one image, for a short while.";
+    ArtifactGet: Get "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}", Needs(P::ArtifactRead, Project), None, Read, "Artifacts", "One artifact with its promotions and uses.";
+    ArtifactVerify: Post "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}/verify", Needs(P::ArtifactManage, Project), Some("artifacts.verify"), Write, "Artifacts", "Check an artifact's signatures in the live registry and keep the result.";
+    ArtifactPromote: Post "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}/promote", Needs(P::ArtifactPromote, Project), Some("artifacts.promote"), Write, "Artifacts", "Promote an artifact to the next channel.";
+    ArtifactDeprecate: Post "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}/deprecate", Needs(P::ArtifactManage, Project), Some("artifacts.deprecate"), Write, "Artifacts", "Let nothing new be made of an artifact.";
+    ArtifactRetire: Post "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}/retire", Needs(P::ArtifactManage, Project), Some("artifacts.retire"), Write, "Artifacts", "Put an artifact away for the auditor.";
+    ArtifactRevoke: Post "/api/v1/projects/{project_id}/app-artifacts/{artifact_id}/revoke", Needs(P::ArtifactManage, Project), Some("artifacts.revoke"), Write, "Artifacts", "Withdraw trust from an artifact for good; nothing starts from it any more.";
+    AppPreparingSet: Put "/api/v1/admin/apps/catalog/{app_slug}/preparing", Needs(P::AppPublish, Platform), Some("apps.preparing"), Write, "Apps", "Say how far the making of an app has come.";
+    AppPreparingClear: Delete "/api/v1/admin/apps/catalog/{app_slug}/preparing", Needs(P::AppPublish, Platform), Some("apps.preparing_cleared"), Write, "Apps", "The making of an app has ended.";
+
     ManifestSchema: Get "/api/v1/apps/manifest-schema.json", Public, None, Free, "Platform", "The JSON Schema of manifests.";
     ManifestRegister: Post "/api/v1/admin/apps/manifests", Needs(P::AppPublish, Platform), Some("apps.register"), Write, "Apps", "Register a manifest as a draft version.", large;
     ManifestRegisterAlias: Post "/admin/apps/manifests", Needs(P::AppPublish, Platform), Some("apps.register"), Write, "Apps", "Alias of /api/v1/admin/apps/manifests.", large;

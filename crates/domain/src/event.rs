@@ -58,6 +58,17 @@ event_types! {
     AllocationReleased = "allocations.released", "An allocation was released, or its request was turned down.";
     AppVersionRegistered = "apps.version.registered", "A manifest was registered as a draft.";
     AppVersionMoved = "apps.version.moved", "A version of an app moved on the ladder.";
+    AppPreparing = "apps.preparing", "How far the making of an app has come.";
+    ArtifactRegistered = "apps.artifact.registered", "An image was registered as an artifact.";
+    ArtifactPromoted = "apps.artifact.promoted", "An artifact was promoted to a channel.";
+    ArtifactStateChanged = "apps.artifact.state_changed", "An artifact was deprecated or retired.";
+    ArtifactTrustChanged = "apps.artifact.trust_changed", "An artifact was verified or revoked, or lost its verification.";
+    AppVersionFinding = "apps.version.finding", "An artifact of a version in use may not be used any more; new launches are refused.";
+    RepositoryChanged = "apps.repository.changed", "A repository was made, or who may see it changed.";
+    TrustKeyAdded = "apps.trust_key.added", "A key may now stand for images.";
+    TrustKeyRevoked = "apps.trust_key.revoked", "A key does not stand for images any more.";
+    RegistryCredentialIssued = "registry.credential.issued", "A short-lived credential for one repository was issued.";
+    RegistryCredentialRevoked = "registry.credential.revoked", "A credential for a repository was revoked.";
     EntitlementSet = "apps.entitlement.set", "What a tenant or project may launch changed.";
     InstanceRequested = "apps.instance.requested", "A launch was accepted.";
     InstanceDeploying = "apps.instance.deploying", "The node has the launch and works on it.";

@@ -62,6 +62,12 @@ permissions! {
     AllocationRequest = "allocations.request", "Ask for allocations and release them.";
     AllocationGrant = "allocations.grant", "Grant and turn down requests for allocations.";
     AppPublish = "apps.publish", "Register versions of apps and move them on the ladder.";
+    ArtifactRead = "apps.artifacts.read", "See a project's artifacts and pull from its repositories.";
+    ArtifactPublish = "apps.artifacts.publish", "Push images to a project's repositories and register them.";
+    ArtifactPromote = "apps.artifacts.promote", "Promote artifacts from channel to channel.";
+    ArtifactManage = "apps.artifacts.manage", "Verify, revoke, deprecate and retire artifacts; say who sees a repository.";
+    TrustKeyRead = "apps.trust_keys.read", "See the keys that may stand for images.";
+    TrustKeyManage = "apps.trust_keys.manage", "Add and revoke keys that may stand for images.";
     EntitlementRead = "apps.entitlements.read", "See what a tenant or project may launch.";
     EntitlementManage = "apps.entitlements.manage", "Allow a tenant or project to launch an app; inside a project, narrow it.";
     InstanceAccess = "apps.instance.access", "Open app instances: read their logs, reach their ports.";
@@ -102,6 +108,8 @@ impl Permission {
                 | P::SkuManage
                 | P::AllocationGrant
                 | P::AppPublish
+                | P::ArtifactManage
+                | P::TrustKeyManage
                 | P::EntitlementRead
                 | P::EntitlementManage
         )
@@ -197,6 +205,12 @@ impl BuiltinRole {
                 P::AllocationRequest,
                 P::EntitlementRead,
                 P::EntitlementManage,
+                P::ArtifactRead,
+                P::ArtifactPublish,
+                P::ArtifactPromote,
+                P::ArtifactManage,
+                P::TrustKeyRead,
+                P::TrustKeyManage,
                 P::InstanceAccess,
                 P::InstanceForce,
                 P::InstanceRead,
@@ -219,6 +233,12 @@ impl BuiltinRole {
                 P::AllocationRequest,
                 P::EntitlementRead,
                 P::EntitlementManage,
+                P::ArtifactRead,
+                P::ArtifactPublish,
+                P::ArtifactPromote,
+                P::ArtifactManage,
+                P::TrustKeyRead,
+                P::TrustKeyManage,
                 P::InstanceAccess,
                 P::InstanceForce,
                 P::InstanceRead,
@@ -234,6 +254,10 @@ impl BuiltinRole {
                 P::AllocationRead,
                 P::AllocationRequest,
                 P::EntitlementRead,
+                P::ArtifactRead,
+                P::ArtifactPublish,
+                P::ArtifactPromote,
+                P::TrustKeyRead,
                 P::InstanceAccess,
                 P::InstanceRead,
                 P::InstanceCreate,
@@ -247,6 +271,7 @@ impl BuiltinRole {
                 P::EventRead,
                 P::AllocationRead,
                 P::AllocationRequest,
+                P::ArtifactRead,
                 P::InstanceAccess,
                 P::InstanceRead,
                 P::InstanceCreate,

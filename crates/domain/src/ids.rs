@@ -119,6 +119,14 @@ typed_id! {
     IntervalId,
     /// Something held for an instance or allocation: a device, a port.
     ReservationId,
+    /// A place for the images of one app.
+    RepositoryId,
+    /// A published image.
+    ArtifactId,
+    /// A key that may stand for images.
+    TrustKeyId,
+    /// What opens one repository for a short while.
+    RegistryCredentialId,
 }
 
 #[cfg(test)]

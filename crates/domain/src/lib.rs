@@ -4,6 +4,7 @@
 //! why everything here can be tested by calling it, and why server, worker and CLI cannot disagree.
 
 pub mod allocation;
+pub mod artifact;
 pub mod chain;
 pub mod entitlement;
 pub mod error;
