@@ -311,17 +311,21 @@ impl RegistryNames {
 }
 
 impl NotOurs {
-    pub fn into_error(self, names: &RegistryNames) -> Error {
-        let sentence = match self {
+    pub fn sentence(self, names: &RegistryNames) -> String {
+        match self {
             Self::OtherRegistry => format!("Images come from {}; push it there first.", names.host),
             Self::OtherShape => {
                 format!("Repositories here are called {}/<project>/<app>.", names.root)
             }
             Self::OffTheAllowlist => {
-                "This repository is not one that apps may come from; the platform's allowlist decides.".to_owned()
+                "This repository is not one that apps may come from; the platform's allowlist decides."
+                    .to_owned()
             }
-        };
-        Error::new(Kind::Unprocessable, "image_source_not_allowed", sentence)
+        }
+    }
+
+    pub fn into_error(self, names: &RegistryNames) -> Error {
+        Error::new(Kind::Unprocessable, "image_source_not_allowed", self.sentence(names))
     }
 }
 
@@ -447,9 +451,10 @@ pub fn check_rung(
     artifact: &Artifact,
     rung: VersionState,
     channels: &Channels,
-    local: TrustMode,
+    mode: TrustMode,
 ) -> Result<()> {
-    check_usable(artifact, local)?;
+    check_new_use(artifact)?;
+    check_trust(artifact, mode)?;
     if rung == VersionState::Active && !channels.reaches_environment(artifact.channel.as_deref()) {
         return Err(Error::conflict(
             "artifact_not_promoted",
@@ -466,31 +471,50 @@ pub fn check_rung(
     Ok(())
 }
 
-/// Whether anything new may be made of an artifact: neither withdrawn, nor of unknown origin.
-pub fn check_usable(artifact: &Artifact, mode: TrustMode) -> Result<()> {
-    let refusal = match (artifact.state, artifact.trust.state) {
-        (_, TrustState::Revoked) => Error::conflict(
+/// Whether anything new may be made of an artifact. What runs already stays operable.
+pub fn check_new_use(artifact: &Artifact) -> Result<()> {
+    match artifact.state {
+        ArtifactState::Published | ArtifactState::Promoted => Ok(()),
+        ArtifactState::Deprecated | ArtifactState::Retired => Err(about(
+            artifact,
+            "artifact_not_active",
+            format!(
+                "The artifact {} is {}; nothing new may be made of it.",
+                artifact.digest,
+                artifact.state.name()
+            ),
+        )),
+    }
+}
+
+/// Whether anything may start from it at all.
+pub fn check_trust(artifact: &Artifact, mode: TrustMode) -> Result<()> {
+    let (code, sentence) = match (artifact.trust.state, mode) {
+        (TrustState::Verified, _) | (TrustState::Unverified, TrustMode::Warn) => return Ok(()),
+        (TrustState::Revoked, _) => (
             "artifact_revoked",
             format!("The artifact {} was revoked; nothing may run from it.", artifact.digest),
         ),
-        (ArtifactState::Deprecated | ArtifactState::Retired, _) => Error::conflict(
-            "artifact_not_active",
-            format!("The artifact {} is {}; nothing new may be made of it.", artifact.digest, artifact.state.name()),
-        ),
-        (_, TrustState::Unverified) if mode == TrustMode::Enforce => Error::conflict(
+        (TrustState::Unverified, TrustMode::Enforce) => (
             "artifact_not_verified",
             match &artifact.trust.reason {
                 Some(reason) => format!("The artifact {} is not verified: {reason}", artifact.digest),
-                None => format!("The artifact {} is not verified yet; a person has to verify it.", artifact.digest),
+                None => format!(
+                    "The artifact {} is not verified yet; a person has to verify it.",
+                    artifact.digest
+                ),
             },
         ),
-        (ArtifactState::Published | ArtifactState::Promoted, _) => return Ok(()),
     };
-    Err(refusal
+    Err(about(artifact, code, sentence))
+}
+
+fn about(artifact: &Artifact, code: &'static str, sentence: String) -> Error {
+    Error::conflict(code, sentence)
         .with_param("artifact_id", artifact.id.to_string())
         .with_param("digest", artifact.digest.to_string())
         .with_param("state", artifact.state.name())
-        .with_param("trust", artifact.trust.state.name()))
+        .with_param("trust", artifact.trust.state.name())
 }
 
 /// Whether an image without a good signature is refused. `Warn` is for a platform marked local, and lets neither a revoked
@@ -562,7 +586,15 @@ mod tests {
             assert_eq!(parse(&format!("{host}/gpuaas/apps/platform/web")), Ok(web("platform")));
         }
         assert_eq!(parse("registry.example.com/apps/web"), Err(NotOurs::OtherRegistry));
-        for shape in ["web", "apps", "gpuaas/apps/web", "gpuaas/apps/lab/web/x", "apps/lab/web", "gpuaas/app/lab/web", "gpuaas/appsx/lab/web"] {
+        for shape in [
+            "web",
+            "apps",
+            "gpuaas/apps/web",
+            "gpuaas/apps/lab/web/x",
+            "apps/lab/web",
+            "gpuaas/app/lab/web",
+            "gpuaas/appsx/lab/web",
+        ] {
             assert_eq!(parse(&format!("registry.example.org/{shape}")), Err(NotOurs::OtherShape), "{shape}");
         }
         let canonical = names.reference(&web("platform"), &digest).unwrap();
@@ -619,7 +651,11 @@ mod tests {
         ];
         for from in ArtifactState::ALL {
             for to in ArtifactState::ALL {
-                assert_eq!(check_move(*from, *to).is_ok(), allowed.contains(&(*from, *to)), "{from:?} {to:?}");
+                assert_eq!(
+                    check_move(*from, *to).is_ok(),
+                    allowed.contains(&(*from, *to)),
+                    "{from:?} {to:?}"
+                );
             }
         }
     }

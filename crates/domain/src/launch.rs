@@ -4,15 +4,17 @@
 use std::str::FromStr as _;
 
 use gpuaas_agent_protocol::Digest;
+use gpuaas_agent_protocol::image::ImageRef;
 use gpuaas_agent_protocol::spec::{GpuBinding, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::allocation::{Allocation, AllocationState, BoundaryMode, Price, Shape, prices_at};
+use crate::artifact::{self, Artifact, Channels, TrustMode, TrustState};
 use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
-use crate::ids::{AllocationId, AppVersionId, GpuId, NodeId};
+use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{CapacityShape, Component, Expose, Image, Manifest, Profile};
@@ -31,6 +33,8 @@ pub struct Wish {
     pub cpu_millis: Option<u32>,
     pub memory_mib: Option<u32>,
     pub host_port: Option<u16>,
+    /// Another image of the app than the one that fits best.
+    pub variant: Option<String>,
     pub operating_mode: Option<OperatingMode>,
     pub values: Map<String, Value>,
 }
@@ -52,9 +56,36 @@ pub struct View<'a> {
     pub cpu_millis_in_use: i64,
     pub memory_mib_in_use: i64,
     pub ports_in_use: &'a [i64],
+    /// What the manifest's references mean.
+    pub images: &'a [KnownImage],
+    pub trust: TrustMode,
+    pub channels: &'a Channels,
     pub boundary: BoundaryMode,
     pub prices: &'a [Price],
     pub now: Timestamp,
+}
+
+/// An image that a manifest names, and what it was found to mean.
+#[derive(Clone, Debug)]
+pub struct KnownImage {
+    /// As the manifest has it.
+    pub reference: String,
+    /// As the registry calls it today.
+    pub canonical: ImageRef,
+    /// Absent: nothing of this digest is registered there, or the project may not have it.
+    pub artifact: Option<Artifact>,
+}
+
+/// The artifact a launch runs from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedArtifact {
+    pub artifact_id: ArtifactId,
+    pub reference: String,
+    pub variant: Option<String>,
+    pub trust: TrustState,
+    /// The hash of the public key that stands for it.
+    pub signer: Option<String>,
+    pub channel: Option<String>,
 }
 
 /// What a launch will do.
@@ -64,6 +95,7 @@ pub struct Plan {
     pub app_version: String,
     pub app_version_id: AppVersionId,
     pub artifact_digest: String,
+    pub artifact: PlannedArtifact,
     pub allocation_id: AllocationId,
     pub node_id: NodeId,
     pub node_name: String,
@@ -126,7 +158,8 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
     check_compatibility(view)?;
     let gpus = bind_gpus(view, &profile, wish)?;
     let (cpu_millis, memory_mib) = share(view, &profile, wish)?;
-    let image = choose_image(component, &gpus)?;
+    let image = choose_image(view, component, &gpus, wish)?;
+    let (image, artifact) = check_artifact(view, image)?;
     check_port(view, component, wish)?;
     let bindings = Bindings {
         gpus: gpus
@@ -141,7 +174,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
         memory_mib: u32::try_from(memory_mib).unwrap_or(u32::MAX),
         host_port: wish.host_port,
     };
-    let rendered = container::render(&profile, component, image, &bindings);
+    let rendered = container::render(&profile, component, &image, &bindings);
     rendered.check().map_err(|fault| {
         Error::new(
             Kind::Unprocessable,
@@ -158,6 +191,7 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
         app_version: view.manifest.version.to_string(),
         app_version_id: view.version_id,
         artifact_digest: image.reference.digest().to_string(),
+        artifact,
         allocation_id: view.allocation.id,
         node_id: view.node.id,
         node_name: view.node.name.clone(),
@@ -433,8 +467,13 @@ fn share(view: &View<'_>, profile: &Profile, wish: &Wish) -> Result<(i64, i64)> 
     Ok((cpu, memory))
 }
 
-/// The first image made for the bound devices, or the first of all.
-fn choose_image<'c>(component: &'c Component, gpus: &[&GpuDevice]) -> Result<&'c Image> {
+/// The variant asked for; else the first image made for the bound devices, or the first of all.
+fn choose_image<'c>(
+    view: &View<'_>,
+    component: &'c Component,
+    gpus: &[&GpuDevice],
+    wish: &Wish,
+) -> Result<&'c Image> {
     let fits = |image: &&Image| {
         let vendor_fits = |gpu: &&GpuDevice| image.accelerators.contains(&gpu.vendor);
         let model_fits =
@@ -445,9 +484,66 @@ fn choose_image<'c>(component: &'c Component, gpus: &[&GpuDevice]) -> Result<&'c
             gpus.iter().all(|gpu| vendor_fits(gpu) && model_fits(gpu))
         }
     };
-    component.images.iter().find(fits).or(component.images.first()).ok_or_else(|| {
-        Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here.")
-    })
+    if let Some(variant) = &wish.variant {
+        let names = || component.images.iter().filter_map(|image| image.variant.as_deref());
+        return component.images.iter().find(|image| image.variant.as_ref() == Some(variant)).ok_or_else(
+            || {
+                let known: Vec<&str> = names().collect();
+                let sentence = match known.as_slice() {
+                    [] => "The app has one image only; leave the variant out.".to_owned(),
+                    known => format!("The app has the variants {}.", known.join(", ")),
+                };
+                Error::field("/variant", "unknown_variant", sentence)
+            },
+        );
+    }
+    let usable =
+        |image: &&Image| known(view, image).is_some_and(|found| check_artifact_of(view, found).is_ok());
+    let images = || component.images.iter();
+    images()
+        .find(|image| fits(image) && usable(image))
+        .or_else(|| images().find(fits))
+        .or(component.images.first())
+        .ok_or_else(|| {
+            Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here.")
+        })
+}
+
+fn known<'v>(view: &View<'v>, image: &Image) -> Option<&'v KnownImage> {
+    let reference = image.reference.to_string();
+    view.images.iter().find(|known| known.reference == reference)
+}
+
+/// What the artifact's own lifecycle and trust say about a launch (F-25, F-29, T-19).
+fn check_artifact_of<'v>(view: &View<'_>, found: &'v KnownImage) -> Result<&'v Artifact> {
+    let Some(artifact) = &found.artifact else {
+        return Err(Error::conflict(
+            "artifact_not_registered",
+            format!("Nothing is registered as {}, or not for this project.", found.canonical),
+        )
+        .with_param("reference", found.canonical.to_string()));
+    };
+    artifact::check_trust(artifact, view.trust)?;
+    if !view.existing {
+        artifact::check_rung(artifact, view.version_state, view.channels, view.trust)?;
+    }
+    Ok(artifact)
+}
+
+/// The image by its canonical name, if it may be started now.
+fn check_artifact(view: &View<'_>, image: &Image) -> Result<(Image, PlannedArtifact)> {
+    let found = known(view, image)
+        .ok_or_else(|| Error::internal(format!("{} was not looked up", image.reference)))?;
+    let artifact = check_artifact_of(view, found)?;
+    let planned = PlannedArtifact {
+        artifact_id: artifact.id,
+        reference: found.canonical.to_string(),
+        variant: image.variant.clone().or_else(|| artifact.variant.clone()),
+        trust: artifact.trust.state,
+        signer: artifact.trust.signer.clone(),
+        channel: artifact.channel.clone(),
+    };
+    Ok((Image { reference: found.canonical.clone(), ..image.clone() }, planned))
 }
 
 fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()> {

@@ -314,6 +314,7 @@ impl Tx {
 
     /// Makes room for a draft's next text. Only a draft has no instance that points to it.
     pub async fn delete_draft(&mut self, draft: &StoredVersion) -> Result<()> {
+        execute!(self, "DELETE FROM app_version_images WHERE app_version_id = $1", draft.id.uuid())?;
         execute!(
             self,
             "DELETE FROM app_manifests WHERE slug = $1 AND version = $2",

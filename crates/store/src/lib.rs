@@ -13,6 +13,7 @@ mod migrate;
 
 pub mod accounts;
 pub mod allocations;
+pub mod artifacts;
 pub mod catalog;
 pub mod chain;
 pub mod credentials;

@@ -11,6 +11,7 @@ use crate::dialect::Dialect;
 const SET: &[(i64, &str, &str)] = &[
     (1, "foundation", include_str!("../migrations/0001_foundation.sql")),
     (2, "launch", include_str!("../migrations/0002_launch.sql")),
+    (3, "artifacts", include_str!("../migrations/0003_artifacts.sql")),
 ];
 
 /// How the database stands to the migrations this program knows.

@@ -47,7 +47,7 @@ pub use envelope::{
     ArtifactKind, CapacityShape, Compatibility, ExtensionKind, Manifest, MeterKind, Metering, SupportLevel,
     Ui,
 };
-pub use lint::{RENDERERS, Registries, Registry, lint};
+pub use lint::{RENDERERS, lint};
 pub use parameters::{
     FieldHint, HintGroup, ItemType, Items, Parameter, ParameterFormat, ParameterOwner, ParameterType,
     UiHints, Widget,
@@ -60,6 +60,7 @@ pub use runtime::{
 pub use schema::{SCHEMA_FILE, json_schema};
 pub use version::Version;
 
+use crate::artifact::RegistryNames;
 use crate::event::canonical;
 use crate::{Error, FieldError};
 
@@ -121,9 +122,9 @@ pub fn parse(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> 
 }
 
 /// [`parse`] and [`lint`] in one, for a caller that wants a manifest without fault or the list of all.
-pub fn check(bytes: &[u8], format: Format, registries: &Registries) -> Result<Document, Vec<FieldError>> {
+pub fn check(bytes: &[u8], format: Format, registry: &RegistryNames) -> Result<Document, Vec<FieldError>> {
     let document = parse(bytes, format)?;
-    let faults = lint(&document.manifest, registries);
+    let faults = lint(&document.manifest, Some(registry));
     if faults.is_empty() { Ok(document) } else { Err(faults) }
 }
 

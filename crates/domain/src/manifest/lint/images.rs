@@ -2,15 +2,14 @@
 
 use gpuaas_agent_protocol::image::ImageRef;
 
-use super::{Faults, Registries};
+use super::Faults;
+use crate::artifact::RegistryNames;
 use crate::manifest::{ArtifactKind, Manifest};
 
-pub(super) fn check(manifest: &Manifest, registries: &Registries, faults: &mut Faults) {
+pub(super) fn check(manifest: &Manifest, registry: Option<&RegistryNames>, faults: &mut Faults) {
     let running = running(manifest);
-    for (at, image) in
-        std::iter::once(("/artifact_ref".to_owned(), &manifest.artifact_ref)).chain(running.clone())
-    {
-        source(&at, image, registries, faults);
+    for (at, image) in manifest.named_images() {
+        source(&at, image, registry, faults);
     }
     let same = |image: &ImageRef| {
         image.digest() == manifest.artifact_ref.digest()
@@ -43,19 +42,17 @@ fn running(manifest: &Manifest) -> Vec<(String, &ImageRef)> {
     single.chain(many).chain(variants).collect()
 }
 
-fn source(at: &str, image: &ImageRef, registries: &Registries, faults: &mut Faults) {
-    let mut hosts = registries.allowed.iter().filter(|registry| registry.host == image.registry()).peekable();
-    let message = if hosts.peek().is_none() {
-        let mut known: Vec<&str> = registries.allowed.iter().map(|registry| registry.host.as_str()).collect();
-        known.dedup();
-        match known.as_slice() {
-            [] => "This platform has no registry configured yet.".to_owned(),
-            known => format!("Images come from {}; push it there first.", known.join(", ")),
-        }
-    } else if hosts.any(|registry| registry.holds(image.repository())) {
-        return;
-    } else {
-        "The registry is known, but this repository is not one that apps may come from.".to_owned()
-    };
-    faults.add(at, "image_source_not_allowed", message);
+fn source(at: &str, image: &ImageRef, registry: Option<&RegistryNames>, faults: &mut Faults) {
+    if let Some(names) = registry
+        && let Err(not_ours) = names.parse(image)
+    {
+        faults.add(at, "image_source_not_allowed", not_ours.sentence(names));
+    }
+}
+
+impl Manifest {
+    /// Every image that is named, with where.
+    pub fn named_images(&self) -> Vec<(String, &ImageRef)> {
+        std::iter::once(("/artifact_ref".to_owned(), &self.artifact_ref)).chain(running(self)).collect()
+    }
 }

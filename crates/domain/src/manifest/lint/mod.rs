@@ -11,39 +11,17 @@ use std::collections::BTreeSet;
 use super::profile::engines_of;
 use super::{ArtifactKind, ComponentClass, ExecutionEngine, Expose, Manifest, RuntimeBackend};
 use crate::FieldError;
+use crate::artifact::RegistryNames;
 
 /// Renderers that the platform owns.
 pub const RENDERERS: &[&str] = &["vllm_openai"];
 
-/// Where images may come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registries {
-    pub allowed: Vec<Registry>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registry {
-    /// As it stands in references, with its port.
-    pub host: String,
-    /// Repositories, or folders of them, such as `apps`. Empty: every repository of the host.
-    pub repositories: Vec<String>,
-}
-
-impl Registry {
-    fn holds(&self, repository: &str) -> bool {
-        self.repositories.is_empty()
-            || self.repositories.iter().any(|prefix| {
-                let prefix = prefix.trim_end_matches('/');
-                repository.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
-    }
-}
-
-/// Everything the platform objects to; empty means that the manifest may be registered.
-pub fn lint(manifest: &Manifest, registries: &Registries) -> Vec<FieldError> {
+/// Everything the platform objects to; empty means that the manifest may be registered. Where images may come from only the
+/// platform knows: without its names that is not looked at.
+pub fn lint(manifest: &Manifest, registry: Option<&RegistryNames>) -> Vec<FieldError> {
     let mut faults = Faults::default();
     shape(manifest, &mut faults);
-    images::check(manifest, registries, &mut faults);
+    images::check(manifest, registry, &mut faults);
     for (at, container) in manifest.containers() {
         container::check(&at, container, &mut faults);
     }

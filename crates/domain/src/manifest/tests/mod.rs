@@ -7,7 +7,8 @@ mod refusals;
 
 use serde_json::{Value, json};
 
-use super::{Format, Registries, Registry, check};
+use super::{Format, check};
+use crate::artifact::RegistryNames;
 
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -15,12 +16,12 @@ fn image(name: &str) -> String {
     format!("registry.gpuaas.example.com/apps/{name}@sha256:{HEX}")
 }
 
-fn registries() -> Registries {
-    Registries {
-        allowed: vec![Registry {
-            host: "registry.gpuaas.example.com".to_owned(),
-            repositories: vec!["apps".to_owned()],
-        }],
+fn registries() -> RegistryNames {
+    RegistryNames {
+        host: "registry.gpuaas.example.com".to_owned(),
+        also: Vec::new(),
+        root: "gpuaas/apps".to_owned(),
+        allowed: vec!["gpuaas/apps/platform".to_owned()],
     }
 }
 
