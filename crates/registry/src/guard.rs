@@ -10,7 +10,8 @@ use std::pin::Pin;
 
 use axum::http::HeaderMap;
 
-use crate::names::RepositoryName;
+use crate::digest::Digest;
+use crate::names::{Reference, RepositoryName};
 use crate::operation::{Operation, Start};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +36,18 @@ impl fmt::Display for Action {
 pub struct Need {
     pub repository: RepositoryName,
     pub action: Action,
+    /// For guards that let a caller have one image and not the next.
+    pub what: What,
+}
+
+/// What of a repository an operation is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Blob(Digest),
+    Manifest(Reference),
+    Referrers(Digest),
+    Tags,
+    Upload,
 }
 
 /// What an operation needs.
@@ -86,31 +99,42 @@ impl Guard for OpenGuard {
 
 impl Operation {
     pub fn needs(&self) -> Needs {
-        let (repository, action) = match self {
+        let (repository, action, what) = match self {
             Self::Version => return Needs::default(),
-            Self::HeadBlob { repository, .. }
-            | Self::GetBlob { repository, .. }
-            | Self::HeadManifest { repository, .. }
-            | Self::GetManifest { repository, .. }
-            | Self::ListTags { repository, .. }
-            | Self::ListReferrers { repository, .. } => (repository, Action::Pull),
+            Self::HeadBlob { repository, digest } | Self::GetBlob { repository, digest } => {
+                (repository, Action::Pull, What::Blob(digest.clone()))
+            }
+            Self::HeadManifest { repository, reference } | Self::GetManifest { repository, reference } => {
+                (repository, Action::Pull, What::Manifest(reference.clone()))
+            }
+            Self::ListTags { repository, .. } => (repository, Action::Pull, What::Tags),
+            Self::ListReferrers { repository, subject, .. } => {
+                (repository, Action::Pull, What::Referrers(subject.clone()))
+            }
             Self::StartUpload { repository, .. }
             | Self::UploadStatus { repository, .. }
             | Self::AppendUpload { repository, .. }
             | Self::FinishUpload { repository, .. }
-            | Self::CancelUpload { repository, .. }
-            | Self::PutManifest { repository, .. } => (repository, Action::Push),
-            Self::DeleteBlob { repository, .. } | Self::DeleteManifest { repository, .. } => {
-                (repository, Action::Delete)
+            | Self::CancelUpload { repository, .. } => (repository, Action::Push, What::Upload),
+            Self::PutManifest { repository, reference } => {
+                (repository, Action::Push, What::Manifest(reference.clone()))
+            }
+            Self::DeleteBlob { repository, digest } => {
+                (repository, Action::Delete, What::Blob(digest.clone()))
+            }
+            Self::DeleteManifest { repository, reference } => {
+                (repository, Action::Delete, What::Manifest(reference.clone()))
             }
         };
         let for_mount = match self {
-            Self::StartUpload { start: Start::Mount { from, .. }, .. } => {
-                Some(Need { repository: from.clone(), action: Action::Pull })
-            }
+            Self::StartUpload { start: Start::Mount { from, digest }, .. } => Some(Need {
+                repository: from.clone(),
+                action: Action::Pull,
+                what: What::Blob(digest.clone()),
+            }),
             _ => None,
         };
-        Needs { must: Some(Need { repository: repository.clone(), action }), for_mount }
+        Needs { must: Some(Need { repository: repository.clone(), action, what }), for_mount }
     }
 }
 

@@ -25,7 +25,7 @@ mod tasks;
 pub use clock::{Clock, SystemClock};
 pub use digest::{Algorithm, Digest, MalformedDigest};
 pub use error::{Error, Result};
-pub use guard::{Action, Challenge, Checking, Guard, Need, Needs, OpenGuard, Verdict};
+pub use guard::{Action, Challenge, Checking, Guard, Need, Needs, OpenGuard, Verdict, What};
 pub use http::{Registry, Settings};
 pub use manifest::Policy;
 pub use names::{BadName, BadReference, Reference, RepositoryName, Tag, UploadId};

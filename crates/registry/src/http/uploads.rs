@@ -8,7 +8,7 @@ use super::range::chunk_start;
 use super::{Registry, answer, drain};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::guard::{Action, Need, Verdict};
+use crate::guard::{Action, Need, Verdict, What};
 use crate::names::{RepositoryName, UploadId};
 use crate::operation::Start;
 use crate::storage::Storage;
@@ -66,7 +66,8 @@ impl<S: Storage> Registry<S> {
         digest: &Digest,
         headers: &HeaderMap,
     ) -> Result<bool> {
-        let need = Need { repository: source.clone(), action: Action::Pull };
+        let need =
+            Need { repository: source.clone(), action: Action::Pull, what: What::Blob(digest.clone()) };
         if self.guard.check(headers, Some(&need)).await != Verdict::Allow {
             return Ok(false);
         }

@@ -16,7 +16,7 @@ impl Guard for TokenGuard {
         let verdict = match (token, need) {
             (Some("busy"), _) => Verdict::Unavailable,
             (Some(_), None) => Verdict::Allow,
-            (Some(token), Some(Need { repository, action })) => {
+            (Some(token), Some(Need { repository, action, .. })) => {
                 let has =
                     |action: Action| token.split(',').any(|one| one == format!("{repository}:{action}"));
                 match has(*action) {

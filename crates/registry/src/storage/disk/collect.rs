@@ -15,19 +15,20 @@ use gpuaas_faults::step;
 
 use super::LocalDisk;
 use super::files::{blocking, found, names_in, remove};
+use super::layout::{Layout, PARTS};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::names::RepositoryName;
 use crate::storage::Collected;
 
 /// Every repository below a folder.
-fn repositories(root: &Path, prefix: &str, list: &mut Vec<RepositoryName>) -> io::Result<()> {
-    for name in names_in(&root.join(prefix))? {
+fn repositories(layout: &Layout, folder: &str, list: &mut Vec<RepositoryName>) -> io::Result<()> {
+    for name in names_in(&layout.repositories().join(folder))? {
         if name == "_referrers" {
-            list.extend(prefix.parse::<RepositoryName>().ok());
-        } else if !name.starts_with('_') {
-            let below = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-            repositories(root, &below, list)?;
+            list.extend(layout.name(folder));
+        } else if !PARTS.contains(&name.as_str()) {
+            let below = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            repositories(layout, &below, list)?;
         }
     }
     Ok(())
@@ -46,10 +47,10 @@ fn garbage_size(content: &Path, limit: SystemTime) -> io::Result<Option<u64>> {
 
 impl LocalDisk {
     async fn all_repositories(&self) -> Result<Vec<RepositoryName>> {
-        let root = self.layout.repositories();
+        let layout = self.layout.clone();
         let list = blocking(move || {
             let mut list = Vec::new();
-            repositories(&root, "", &mut list).map(|()| list)
+            repositories(&layout, "", &mut list).map(|()| list)
         });
         Ok(list.await?)
     }

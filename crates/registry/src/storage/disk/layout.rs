@@ -26,14 +26,28 @@ use crate::names::{RepositoryName, Tag, UploadId};
 /// The parts of a repository's folder. No component of a repository's name starts with `_`.
 pub(super) const PARTS: [&str; 4] = ["_blobs", "_manifests", "_tags", "_referrers"];
 
+/// Where repositories lie whose names lack the prefix.
+const ELSEWHERE: &str = "_elsewhere";
+
 #[derive(Clone)]
 pub(super) struct Layout {
     root: PathBuf,
+    /// Left out of the folders of repositories, which so outlive its change.
+    prefix: String,
 }
 
 impl Layout {
-    pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+    pub(super) fn new(root: &Path, prefix: &str) -> Self {
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        Self { root: root.to_owned(), prefix }
+    }
+
+    /// The name of the repository in this folder.
+    pub(super) fn name(&self, folder: &str) -> Option<RepositoryName> {
+        match folder.strip_prefix(ELSEWHERE).and_then(|rest| rest.strip_prefix('/')) {
+            Some(elsewhere) => elsewhere.parse().ok(),
+            None => format!("{}{folder}", self.prefix).parse().ok(),
+        }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -79,7 +93,10 @@ impl Layout {
     }
 
     pub(super) fn repository(&self, repository: &RepositoryName) -> PathBuf {
-        self.repositories().join(repository.as_str())
+        match repository.as_str().strip_prefix(self.prefix.as_str()) {
+            Some(folder) => self.repositories().join(folder),
+            None => self.repositories().join(ELSEWHERE).join(repository.as_str()),
+        }
     }
 
     pub(super) fn blobs(&self, repository: &RepositoryName) -> PathBuf {

@@ -58,6 +58,8 @@ pub struct Options {
     /// What is younger is never garbage: its manifest may be on the way.
     pub grace: Duration,
     pub cache_bytes: usize,
+    /// What the names of all repositories begin with. It may change between two starts: their folders do without it.
+    pub prefix: String,
 }
 
 impl Default for Options {
@@ -71,6 +73,7 @@ impl Default for Options {
             max_blob_bytes: 512 << 30,
             grace: Duration::from_hours(24),
             cache_bytes: 32 << 20,
+            prefix: String::new(),
         }
     }
 }
@@ -98,7 +101,7 @@ pub struct LocalDisk {
 impl LocalDisk {
     /// Opens the folder, or makes it. Refuses if another process has it open.
     pub async fn open(root: &Path, options: Options) -> io::Result<Self> {
-        let layout = Layout::new(root);
+        let layout = Layout::new(root, &options.prefix);
         let opening = layout.clone();
         let (lock, uploads) = blocking(move || prepare(&opening)).await?;
         Ok(Self {
