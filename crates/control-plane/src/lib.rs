@@ -17,6 +17,7 @@ mod context;
 mod node_link;
 mod passwords;
 mod plane;
+mod registry;
 mod tokens;
 
 pub mod operations;
@@ -25,5 +26,6 @@ pub mod reconcilers;
 pub use context::{Caller, Credential, Known, OpContext, Origin, Pending, Prepared, RouteFacts, Target};
 pub use gpuaas_program::{Clock, SystemClock};
 pub use node_link::{ByteStream, Delivery, LinkCall, LinkError, LogBytes, NoLinks, NodeLink};
-pub use plane::{AgentDoor, ControlPlane, LaunchSettings, RegistrySource, Settings};
+pub use plane::{AgentDoor, ControlPlane, LaunchSettings, Settings};
+pub use registry::{AccessEntry, RegistryDoor, RegistrySettings, TokenClaims, Via};
 pub use tokens::{OpaqueKind, OpaqueToken};

@@ -8,7 +8,6 @@ use gpuaas_custody::{Entropy, Place, Sealed, SecretClass, SecretStore};
 use gpuaas_domain::allocation::BoundaryMode;
 use gpuaas_domain::ids::{AuditId, EventId, InstanceId, KeyId, uuid_v7};
 use gpuaas_domain::machine_token::MAX_TOKEN_TTL_SECONDS;
-use gpuaas_domain::manifest::{Registries, Registry};
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_faults::Faults;
 use gpuaas_program::Clock;
@@ -19,6 +18,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::node_link::{NoLinks, NodeLink};
+use crate::registry::{RegistryDoor, RegistryKeys, RegistrySettings};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -28,13 +28,12 @@ pub struct Settings {
     pub login_link_ttl_seconds: i64,
     pub wrap_ttl_seconds: i64,
     pub launch: LaunchSettings,
+    pub registry: RegistrySettings,
 }
 
 /// What launches turn on.
 #[derive(Clone, Debug)]
 pub struct LaunchSettings {
-    /// Where images may come from, and how nodes reach it.
-    pub registries: Vec<RegistrySource>,
     /// Whether tenants may share a node.
     pub boundary: BoundaryMode,
     /// How long a launch may wait for its node.
@@ -47,39 +46,15 @@ pub struct LaunchSettings {
     pub task_ttl_seconds: i64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegistrySource {
-    /// As it stands in references.
-    pub host: String,
-    /// How nodes reach it.
-    pub upstream: String,
-    /// Repositories or folders of them; all if empty.
-    pub repositories: Vec<String>,
-}
-
 impl Default for LaunchSettings {
     fn default() -> Self {
         Self {
-            registries: Vec::new(),
             boundary: BoundaryMode::DedicatedNode,
             dispatch_deadline_seconds: 600,
             release_deadline_seconds: 900,
             task_key_overlap_seconds: 900,
             task_ttl_seconds: 60,
         }
-    }
-}
-
-impl LaunchSettings {
-    pub fn allowed(&self) -> Registries {
-        let allowed = self.registries.iter();
-        let allowed = allowed
-            .map(|source| Registry { host: source.host.clone(), repositories: source.repositories.clone() });
-        Registries { allowed: allowed.collect() }
-    }
-
-    pub fn upstreams(&self) -> Vec<(String, String)> {
-        self.registries.iter().map(|source| (source.host.clone(), source.upstream.clone())).collect()
     }
 }
 
@@ -91,6 +66,7 @@ impl Default for Settings {
             login_link_ttl_seconds: 15 * 60,
             wrap_ttl_seconds: 60 * 60,
             launch: LaunchSettings::default(),
+            registry: RegistrySettings::default(),
         }
     }
 }
@@ -133,6 +109,8 @@ pub struct ControlPlane {
     faults: RwLock<Faults>,
     pub(crate) token_keys: RwLock<TokenKeys>,
     pub(crate) task_keys: RwLock<TaskKeys>,
+    pub(crate) registry_keys: RwLock<RegistryKeys>,
+    pub(crate) registry_door: OnceLock<RegistryDoor>,
     pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
     /// What each instance waits for, as its node last complained.
     pub(crate) complaints: Mutex<HashMap<InstanceId, (FailureReason, String)>>,
@@ -163,6 +141,8 @@ impl ControlPlane {
             faults: RwLock::new(Faults::none()),
             token_keys: RwLock::default(),
             task_keys: RwLock::default(),
+            registry_keys: RwLock::default(),
+            registry_door: OnceLock::new(),
             progress: Mutex::default(),
             complaints: Mutex::default(),
             last_id: Mutex::default(),

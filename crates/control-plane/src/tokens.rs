@@ -13,10 +13,12 @@ pub enum OpaqueKind {
     PersonalToken,
     LoginLink,
     Wrap,
+    RegistryCredential,
 }
 
 impl OpaqueKind {
-    const ALL: [Self; 4] = [Self::Session, Self::PersonalToken, Self::LoginLink, Self::Wrap];
+    const ALL: [Self; 5] =
+        [Self::Session, Self::PersonalToken, Self::LoginLink, Self::Wrap, Self::RegistryCredential];
 
     /// Distinct and easy to find by secret scanners.
     pub fn prefix(self) -> &'static str {
@@ -25,6 +27,7 @@ impl OpaqueKind {
             Self::PersonalToken => "gpup",
             Self::LoginLink => "gpul",
             Self::Wrap => "gpuw",
+            Self::RegistryCredential => "gpur",
         }
     }
 }

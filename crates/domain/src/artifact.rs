@@ -12,6 +12,7 @@ use gpuaas_agent_protocol::image::{ImageRef, is_registry, is_repository};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::iam::Scope;
 use crate::ids::{ArtifactId, ProjectId, RepositoryId, TenantId, TrustKeyId};
 use crate::manifest::ladder::VersionState;
 use crate::text::Slug;
@@ -101,6 +102,10 @@ pub struct Repository {
 impl Repository {
     pub fn path(&self) -> RepositoryPath {
         RepositoryPath { namespace: self.namespace.clone(), app_slug: self.app_slug.clone() }
+    }
+
+    pub fn scope(&self) -> Scope {
+        Scope::Project(self.tenant_id, self.project_id)
     }
 
     /// Whether somebody of this project may pull.

@@ -35,6 +35,7 @@ limits! {
     Allocations = "allocations", 1_000, "Allocations of one project that are not released.";
     Gpus = "gpus", 100_000, "GPUs that one project may hold.";
     Instances = "instances", 10_000, "Instances of one project that are not decommissioned.";
+    RegistryMib = "registry_mib", 102_400, "Mebibytes that the images of one project may take in the registry.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

@@ -107,14 +107,14 @@ async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
     Ok(Known {
         actor: Actor::ServiceAccount(account.id),
         grants,
-        credential: Credential::ServiceAccountToken,
+        credential: Credential::ServiceAccountToken(claims.key_id),
         expires_at,
         user: None,
         account: Some(account),
     })
 }
 
-async fn check_account(session: &mut Session, account: &ServiceAccount) -> Result<()> {
+pub(crate) async fn check_account(session: &mut Session, account: &ServiceAccount) -> Result<()> {
     let located = session.locate_project(account.project_id).await?;
     let home_active =
         located.is_some_and(|located| located.project.is_active() && located.tenant.is_active());

@@ -53,6 +53,22 @@ pub async fn ensure_token_key(plane: &ControlPlane) -> Result<()> {
     plane.load_token_keys().await
 }
 
+/// Makes sure there is a key to sign registry tokens with.
+pub async fn ensure_registry_key(plane: &ControlPlane) -> Result<()> {
+    let has_signer =
+        |keys: &[gpuaas_store::artifacts::RegistryKey]| keys.iter().any(|key| key.retired_at.is_none());
+    if has_signer(&plane.store.read().await?.list_registry_keys().await?) {
+        return Ok(());
+    }
+    let mut tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
+    tx.lock_platform().await?;
+    if !has_signer(&tx.list_registry_keys().await?) {
+        let id = custody::add_registry_key(plane, &mut tx).await?;
+        tx.commit(Change::new("custody.create_registry_key", ObjectRef::new("registry_key", id)), None).await?;
+    }
+    Ok(())
+}
+
 /// Makes sure this person exists and is platform admin. Returns the password if the account was just made.
 pub async fn ensure_admin(plane: &ControlPlane, email: &Email) -> Result<Option<Secret<String>>> {
     if plane.store.read().await?.find_user_by_email(email.as_str()).await?.is_some() {

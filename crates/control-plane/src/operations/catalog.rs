@@ -1,5 +1,6 @@
 //! The catalog: registering manifests, moving versions on the ladder, reading.
 
+use gpuaas_domain::artifact;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::ids::{AppVersionId, ProjectId};
@@ -7,8 +8,9 @@ use gpuaas_domain::manifest::ladder::{self, VersionState};
 use gpuaas_domain::manifest::{self, Document, Format, Manifest};
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, FieldError, Result};
+use gpuaas_store::artifacts::{Preparation, VersionImage};
 use gpuaas_store::catalog::{Projection, StoredApp, StoredVersion};
-use gpuaas_store::{Stamp, Tx};
+use gpuaas_store::{Session, Stamp, Tx};
 use serde_json::{Value, json};
 
 use crate::plane::ControlPlane;
@@ -42,7 +44,7 @@ pub(crate) fn refuse(faults: Vec<FieldError>) -> Error {
 
 pub async fn register(ctx: &OpContext, bytes: &[u8], format: Format) -> Result<Prepared<StoredVersion>> {
     let permit = ctx.permit_platform(Permission::AppPublish).await?;
-    let document = manifest::check(bytes, format, &ctx.plane.settings.launch.allowed()).map_err(refuse)?;
+    let document = manifest::check(bytes, format, &ctx.plane.registry().names).map_err(refuse)?;
     let mut tx = ctx.begin(&permit).await?;
     let Manifest { slug, version, .. } = &document.manifest;
     let former = tx.find_app_version(slug.as_str(), &version.to_string()).await?;
@@ -93,7 +95,54 @@ async fn put_draft(
         metering: part("metering"),
     };
     tx.insert_app_version(&stored, &projection).await?;
+    tx.put_version_images(stored.id, &images_of(plane, &document.manifest)?).await?;
     Ok(stored)
+}
+
+/// What the references mean today, kept so that host and root may change tomorrow.
+fn images_of(plane: &ControlPlane, manifest: &Manifest) -> Result<Vec<VersionImage>> {
+    let names = &plane.registry().names;
+    let mut images: Vec<VersionImage> = Vec::new();
+    for (_, image) in manifest.named_images() {
+        let reference = image.to_string();
+        if images.iter().all(|known| known.reference != reference) {
+            let path = names.parse(image).map_err(|not_ours| not_ours.into_error(names))?;
+            images.push(VersionImage { reference, path, digest: image.digest().clone() });
+        }
+    }
+    Ok(images)
+}
+
+/// Each artifact must be fit for the rung (E-14, F-29).
+async fn check_artifacts(
+    plane: &ControlPlane,
+    session: &mut Session,
+    version: &StoredVersion,
+    rung: VersionState,
+) -> Result<()> {
+    let settings = &plane.settings.registry;
+    for image in session.list_version_images(version.id).await? {
+        let artifact =
+            session.find_artifact_by_digest(&image.path, &image.digest).await?.ok_or_else(|| {
+                Error::conflict(
+                    "artifact_not_registered",
+                    format!("Nothing is registered as {}; push and register it first.", image.reference),
+                )
+                .with_param("reference", image.reference.clone())
+            })?;
+        artifact::check_rung(&artifact, rung, &settings.channels, settings.trust)?;
+    }
+    Ok(())
+}
+
+/// Why new launches of a version are refused, as far as its artifacts are concerned.
+pub async fn findings(ctx: &OpContext, version: &StoredVersion) -> Result<Vec<Error>> {
+    let state = state_of(version)?;
+    if !matches!(state, VersionState::Staged | VersionState::Canary | VersionState::Active) {
+        return Ok(Vec::new());
+    }
+    let mut session = ctx.plane.store.read().await?;
+    Ok(check_artifacts(&ctx.plane, &mut session, version, state).await.err().into_iter().collect())
 }
 
 fn version_view(version: &StoredVersion) -> Value {
@@ -166,6 +215,9 @@ async fn climb(
     reason: Option<String>,
 ) -> Result<(StoredVersion, Change)> {
     let before = version_view(&from);
+    if matches!(to, VersionState::Staged | VersionState::Canary | VersionState::Active) {
+        check_artifacts(&ctx.plane, tx, &from, to).await?;
+    }
     let after = tx.move_app_version(from, to.name()).await?;
     let change = Change::new(ctx.route.action, ObjectRef::new("app_version", after.id))
         .before(before)
@@ -245,4 +297,42 @@ pub async fn for_project(
         found.push((app, versions));
     }
     Ok(found)
+}
+
+/// How far each app that is being made has come.
+pub async fn preparations(ctx: &OpContext) -> Result<Vec<Preparation>> {
+    ctx.known()?;
+    ctx.plane.store.read().await?.list_preparations().await
+}
+
+/// Whoever makes an app says how far it is; the catalog shows it from the first word on.
+pub async fn set_preparing(
+    ctx: &OpContext,
+    slug: &str,
+    display_name: &str,
+    stage: &str,
+    percent: u8,
+    failure: Option<&str>,
+) -> Result<Prepared<()>> {
+    let permit = ctx.permit_platform(Permission::AppPublish).await?;
+    let mut tx = ctx.begin(&permit).await?;
+    if tx.find_app(slug).await?.is_none() {
+        tx.put_app(slug, display_name).await?;
+    }
+    tx.put_preparation(slug, stage, percent, failure).await?;
+    let view = json!({"app_slug": slug, "stage": stage, "percent": percent, "failure": failure});
+    let change = Change::new(ctx.route.action, ObjectRef::new("app", slug))
+        .after(view.clone())
+        .event(EventType::AppPreparing, view);
+    Ok(Prepared::new(tx, change, ()))
+}
+
+pub async fn clear_preparing(ctx: &OpContext, slug: &str) -> Result<Prepared<()>> {
+    let permit = ctx.permit_platform(Permission::AppPublish).await?;
+    let mut tx = ctx.begin(&permit).await?;
+    if !tx.clear_preparation(slug).await? {
+        return Err(Error::not_found());
+    }
+    let change = Change::new(ctx.route.action, ObjectRef::new("app", slug));
+    Ok(Prepared::new(tx, change, ()))
 }

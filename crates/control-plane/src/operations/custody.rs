@@ -47,6 +47,18 @@ pub(crate) async fn wrap(
     scope: Scope,
     plain: &Secret<Vec<u8>>,
 ) -> Result<IssuedWrap> {
+    let expires_at = tx.at().plus_seconds(ctx.plane.settings.wrap_ttl_seconds);
+    wrap_until(ctx, tx, scope, plain, expires_at).await
+}
+
+/// The same with an end of its own: what is wrapped may not live as long.
+pub(crate) async fn wrap_until(
+    ctx: &OpContext,
+    tx: &mut Tx,
+    scope: Scope,
+    plain: &Secret<Vec<u8>>,
+    expires_at: Timestamp,
+) -> Result<IssuedWrap> {
     let opaque = OpaqueToken::generate(OpaqueKind::Wrap, ctx.plane.new_uuid(), &*ctx.plane.entropy);
     let class = SecretClass::Operator;
     let mut wrap = Wrap {
@@ -57,7 +69,7 @@ pub(crate) async fn wrap(
         secret_hash: opaque.hash(),
         kek_id: String::new(),
         sealed: None,
-        expires_at: tx.at().plus_seconds(ctx.plane.settings.wrap_ttl_seconds),
+        expires_at,
         opened_at: None,
         version: 1,
     };
@@ -151,6 +163,15 @@ pub(crate) async fn add_token_key(plane: &ControlPlane, tx: &mut Tx) -> Result<K
     Ok(key.id)
 }
 
+/// Makes a new key that signs registry tokens; tokens of the former one live out their minutes.
+pub(crate) async fn add_registry_key(plane: &ControlPlane, tx: &mut Tx) -> Result<KeyId> {
+    let (key, certificate) = crate::registry::new_key(plane.platform_id, tx.at())?;
+    let secret = seal_operator_secret(plane, tx, "registry-token-key", key.expose().clone()).await?;
+    let id = KeyId::new(plane.new_uuid());
+    tx.insert_registry_key(id, &certificate, secret).await?;
+    Ok(id)
+}
+
 /// Makes a new key that signs orders; what the former one signed is accepted until `accepted_until`.
 pub(crate) async fn add_task_key(
     plane: &ControlPlane,
@@ -195,8 +216,9 @@ pub async fn rotate_token_key(plane: &ControlPlane) -> Result<KeyId> {
     let permit = Permit::system("rotate-token-key", Scope::Platform);
     let mut tx = plane.store.begin(&permit, plane.own_stamp()).await?;
     let id = add_token_key(plane, &mut tx).await?;
+    let registry_key = add_registry_key(plane, &mut tx).await?;
     let change = Change::new("custody.rotate_token_key", ObjectRef::new("token_key", id))
-        .event(EventType::TokenSigningKeyRotated, json!({ "key_id": id }));
+        .event(EventType::TokenSigningKeyRotated, json!({ "key_id": id, "registry_key_id": registry_key }));
     tx.commit(change, None).await?;
     plane.load_token_keys().await?;
     Ok(id)

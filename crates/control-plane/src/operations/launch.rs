@@ -1,11 +1,12 @@
 //! Launching: load what is there, plan, commit instance, revision, holds and order together.
 
 use gpuaas_agent_protocol::task::Order;
+use gpuaas_domain::allocation::Allocation;
 use gpuaas_domain::event::ObjectRef;
 use gpuaas_domain::iam::{Permission, Permit, TenantScope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId};
 use gpuaas_domain::instance::{Instance, Member, MemberRole, OperatingMode};
-use gpuaas_domain::launch::{self, Plan, View, Wish};
+use gpuaas_domain::launch::{self, KnownImage, Plan, View, Wish};
 use gpuaas_domain::lifecycle::State;
 use gpuaas_domain::limit::Limit;
 use gpuaas_domain::render::container::RENDERER_VERSION;
@@ -32,6 +33,7 @@ pub struct LaunchWish {
     pub cpu_millis: Option<u32>,
     pub memory_mib: Option<u32>,
     pub host_port: Option<u16>,
+    pub variant: Option<String>,
     pub operating_mode: Option<OperatingMode>,
     pub values: Map<String, Value>,
     pub plan_digest: Option<String>,
@@ -44,6 +46,7 @@ impl LaunchWish {
             cpu_millis: self.cpu_millis,
             memory_mib: self.memory_mib,
             host_port: self.host_port,
+            variant: self.variant.clone(),
             operating_mode: self.operating_mode,
             values: self.values.clone(),
         }
@@ -53,7 +56,7 @@ impl LaunchWish {
 /// The part of a wish that a later start repeats.
 fn remembered(wish: &Wish) -> Value {
     json!({"gpu_count": wish.gpu_count, "cpu_millis": wish.cpu_millis, "memory_mib": wish.memory_mib,
-           "host_port": wish.host_port, "values": wish.values})
+           "host_port": wish.host_port, "variant": wish.variant, "values": wish.values})
 }
 
 pub(crate) fn recalled(input: &Value) -> Wish {
@@ -64,6 +67,7 @@ pub(crate) fn recalled(input: &Value) -> Wish {
         cpu_millis: number("cpu_millis"),
         memory_mib: number("memory_mib"),
         host_port: number("host_port").and_then(|port| u16::try_from(port).ok()),
+        variant: input.get("variant").and_then(Value::as_str).map(str::to_owned),
         operating_mode: None,
         values: input.get("values").and_then(Value::as_object).cloned().unwrap_or_default(),
     }
@@ -260,6 +264,8 @@ pub(crate) async fn make_plan(
     let ports = session.ports_in_use(node.id).await?;
     let prices = session.list_prices(allocation.sku_id).await?;
     let settings = &plane.settings.launch;
+    let registry = &plane.settings.registry;
+    let images = known_images(plane, session, version, &allocation).await?;
     launch::plan(
         &View {
             version_id: version.id,
@@ -274,12 +280,36 @@ pub(crate) async fn make_plan(
             cpu_millis_in_use: in_use.cpu_millis,
             memory_mib_in_use: in_use.memory_mib,
             ports_in_use: &ports,
+            images: &images,
+            trust: registry.trust,
+            channels: &registry.channels,
             boundary: settings.boundary,
             prices: &prices,
             now: plane.now(),
         },
         wish,
     )
+}
+
+/// What a version's references mean, as far as the project of the allocation may know.
+async fn known_images(
+    plane: &ControlPlane,
+    session: &mut Session,
+    version: &StoredVersion,
+    allocation: &Allocation,
+) -> Result<Vec<KnownImage>> {
+    let names = &plane.registry().names;
+    let mut known = Vec::new();
+    for image in session.list_version_images(version.id).await? {
+        let artifact = session.find_artifact_by_digest(&image.path, &image.digest).await?;
+        let artifact = artifact.filter(|artifact| {
+            names.allows(&image.path)
+                && artifact.repository.is_visible_to(allocation.tenant_id, allocation.project_id)
+        });
+        let canonical = names.reference(&image.path, &image.digest)?;
+        known.push(KnownImage { reference: image.reference, canonical, artifact });
+    }
+    Ok(known)
 }
 
 fn make_revision(

@@ -1,5 +1,6 @@
 //! Projects: create, read, rename, suspend, resume, delete.
 
+use gpuaas_domain::artifact::PLATFORM_NAMESPACE;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::identity::Project;
@@ -23,6 +24,9 @@ pub async fn create(
     name: Option<DisplayName>,
 ) -> Result<Prepared<Project>> {
     let permit = ctx.permit_tenant(Permission::ProjectCreate, tenant).await?;
+    if slug.as_str() == PLATFORM_NAMESPACE {
+        return Err(Error::field("/slug", "reserved_name", "This name is the platform's own; choose another."));
+    }
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_tenant(tenant).await?;
     check_tenant_active(&mut tx, tenant).await?;
@@ -134,6 +138,11 @@ pub async fn delete(ctx: &OpContext, id: ProjectId, reason: Option<String>) -> R
     if count > 0 {
         let live = tx.live_allocations(id).await?;
         return Err(has_live_objects("project", "allocation", &live, count));
+    }
+    let live = tx.live_artifacts(id).await?;
+    if !live.is_empty() {
+        let count = i64::try_from(live.len()).unwrap_or(i64::MAX);
+        return Err(has_live_objects("project", "app_artifact", &live, count));
     }
     let after = tx.update_project(Project { state, ..before.clone() }).await?;
     tx.enqueue(WorkId::new(ctx.plane.new_uuid()), erasure::PROJECT, &json!({ "id": id }), tx.at()).await?;

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use super::TickStatus;
 use crate::node_link::{Delivery, LinkError};
 use crate::operations::instances::{Carrying, move_instance};
+use crate::operations::registry;
 use crate::operations::reports::report_text;
 use crate::plane::ControlPlane;
 
@@ -151,6 +152,14 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
         postpone(plane, task, AWAY, "the node is away", true).await?;
         return Ok(false);
     }
+    if task.family == "container.launch"
+        && let Some(failure) = refusal(plane, task).await?
+    {
+        // Nothing of it is on the node, unless an earlier sending's answer was lost.
+        let event = Event::Refused { generation: task.generation, failure, perhaps_taken: task.attempts > 0 };
+        note_answer(plane, task, event, false).await?;
+        return Ok(false);
+    }
     // Counted before it goes out: whatever happens to the answer, the node may have it.
     let tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
     let next = tx.at().plus_seconds(seconds(AWAY));
@@ -187,6 +196,22 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
         Err(error) => {
             postpone(plane, task, backoff(attempts), &error.to_string(), true).await?;
             Ok(false)
+        }
+    }
+}
+
+/// Why a launch must not go out any more: its image was revoked, or lost its trust, since it was planned (F-25).
+async fn refusal(plane: &ControlPlane, task: &NodeTask) -> Result<Option<Failure>> {
+    let order: Order = serde_json::from_str(&task.order)
+        .map_err(|error| Error::internal(format!("a stored order cannot be read: {error}")))?;
+    let Order::Launch { spec } = order else { return Ok(None) };
+    let mut session = plane.store.read().await?;
+    match registry::check_order(plane, &mut session, task.instance_id, &spec).await {
+        Ok(()) => Ok(None),
+        Err(error) if matches!(error.kind(), Kind::Internal | Kind::Unavailable) => Err(error),
+        Err(error) => {
+            let detail = format!("{}: {}", error.code(), error.message());
+            Ok(Some(Failure { reason: FailureReason::ImageNotAllowed, detail }))
         }
     }
 }

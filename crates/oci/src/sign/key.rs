@@ -133,6 +133,14 @@ impl PublicKey {
         &self.id
     }
 
+    /// What people call its kind.
+    pub fn algorithm(&self) -> &'static str {
+        match self.kind {
+            Kind::P256 => "ecdsa-p256",
+            Kind::Ed25519 => "ed25519",
+        }
+    }
+
     /// Whether this key made this signature over exactly these bytes.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match self.kind {

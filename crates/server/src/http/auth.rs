@@ -130,7 +130,7 @@ fn view(known: &Known) -> Whoami {
         Credential::Session(_) => CredentialKind::Session,
         Credential::PersonalToken(_) => CredentialKind::PersonalToken,
         // No route for nodes asks this.
-        Credential::ServiceAccountToken | Credential::NodeToken => CredentialKind::ServiceAccountToken,
+        Credential::ServiceAccountToken(_) | Credential::NodeToken => CredentialKind::ServiceAccountToken,
     };
     let grants = known.grants.iter().map(|grant| GrantView {
         role_id: grant.role,
