@@ -46,6 +46,15 @@ pub struct AppVersionDetail {
     pub version: AppVersion,
     /// The document as it was registered.
     pub manifest: Value,
+    /// Why new launches are refused although the version's own state would allow them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub code: String,
+    pub message: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -49,6 +49,10 @@ pub struct LaunchRequest {
     #[schemars(range(min = 1024, max = 65535))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_port: Option<u16>,
+    /// Another image of the app than the one that fits best.
+    #[schemars(length(max = 40))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The profile's parameters.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,

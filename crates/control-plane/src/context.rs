@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
 use gpuaas_domain::identity::{ServiceAccount, User};
-use gpuaas_domain::ids::{AuditId, EventId, KeyId, NodeId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId};
+use gpuaas_domain::ids::{
+    AuditId, EventId, KeyId, NodeId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId,
+};
 use gpuaas_domain::standing::Standing;
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
 use gpuaas_store::idempotency::Record;

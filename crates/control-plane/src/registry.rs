@@ -89,10 +89,17 @@ impl RegistryDoor {
 #[serde(rename_all = "snake_case")]
 pub enum Via {
     PersonalToken(PersonalTokenId),
-    ServiceAccount { account: ServiceAccountId, key: KeyId },
+    ServiceAccount {
+        account: ServiceAccountId,
+        key: KeyId,
+    },
     Credential(RegistryCredentialId),
     /// A node, while it carries out the launch of this generation.
-    Node { node: NodeId, instance: InstanceId, generation: i64 },
+    Node {
+        node: NodeId,
+        instance: InstanceId,
+        generation: i64,
+    },
     /// The platform itself.
     Platform,
 }
@@ -201,9 +208,12 @@ impl ControlPlane {
                 .await?
                 .ok_or_else(|| Error::internal("the secret of the registry key is missing"))?;
             let der = self.open_secret(SecretClass::Operator, &secret).await?;
-            let pair =
-                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der.expose(), &SystemRandom::new())
-                    .map_err(|_| Error::internal("the registry key cannot be read"))?;
+            let pair = EcdsaKeyPair::from_pkcs8(
+                &ECDSA_P256_SHA256_FIXED_SIGNING,
+                der.expose(),
+                &SystemRandom::new(),
+            )
+            .map_err(|_| Error::internal("the registry key cannot be read"))?;
             verifiers.push(Verifier {
                 id: id.to_string(),
                 public_key: pair.public_key().as_ref().to_vec(),
@@ -228,7 +238,9 @@ impl ControlPlane {
         }
         self.load_registry_keys().await?;
         let keys = self.registry_keys.read().expect("no holder panics");
-        keys.signer.clone().ok_or_else(|| Error::internal("the platform has no key to sign registry tokens with"))
+        keys.signer
+            .clone()
+            .ok_or_else(|| Error::internal("the platform has no key to sign registry tokens with"))
     }
 
     /// The certificates that tokens are signed under, newest first, for a registry that is to believe them.
@@ -306,7 +318,8 @@ impl ControlPlane {
             keys.verifiers
                 .iter()
                 .find(|key| {
-                    key.id == id && key.retired_at.is_none_or(|at| now.seconds_since(at) <= ttl + LEEWAY_SECONDS)
+                    key.id == id
+                        && key.retired_at.is_none_or(|at| now.seconds_since(at) <= ttl + LEEWAY_SECONDS)
                 })
                 .map(|key| key.public_key.clone())
         };

@@ -8,6 +8,7 @@ pub mod contract;
 pub mod http;
 pub mod listener;
 pub mod metrics;
+pub mod registry;
 pub mod roles;
 pub mod telemetry;
 pub mod tls;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gpuaas_control_plane::operations::{bootstrap, node_identity, nodes};
 use gpuaas_control_plane::reconcilers::{TickStatus, dispatch, erasure, housekeeping, sequencer, upkeep};
-use gpuaas_control_plane::{AgentDoor, Clock, ControlPlane, Settings, SystemClock};
+use gpuaas_control_plane::{AgentDoor, Clock, ControlPlane, RegistryDoor, Settings, SystemClock};
 use gpuaas_custody::{Entropy, LocalCustody, SecretStore, SystemEntropy};
 use gpuaas_domain::ids::{AuditId, EventId, uuid_v7};
 use gpuaas_domain::{Error, Result, chain};
@@ -14,9 +14,10 @@ use gpuaas_program::Spawner;
 use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
 
 use crate::agents::{self, Agents, Links, NodeGate, PlatformGate};
-use crate::config::Config;
+use crate::config::{Config, TlsMode};
 use crate::listener::{Listener, bind};
 use crate::metrics::{LoopLabels, Metrics};
+use crate::registry::RegistryRole;
 use crate::tls::AgentTrust;
 use crate::{http, tls};
 
@@ -90,9 +91,11 @@ pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn 
         login_link_ttl_seconds: config.auth.login_link_ttl_seconds,
         wrap_ttl_seconds: config.auth.wrap_ttl_seconds,
         launch: config.launch.settings(),
+        registry: config.registry.settings().map_err(|fault| Error::fields(vec![fault]))?,
     };
     let plane = Arc::new(ControlPlane::new(store, custody.clone(), clock, entropy, settings, platform_id));
     bootstrap::ensure_token_key(&plane).await?;
+    bootstrap::ensure_registry_key(&plane).await?;
     node_identity::ensure_task_key(&plane).await?;
     Ok(Opened { plane, custody })
 }
@@ -121,6 +124,8 @@ pub struct Running {
     pub address: SocketAddr,
     pub public_url: String,
     pub agents: Agents,
+    /// Absent where another registry is used.
+    pub registry: Option<Arc<RegistryRole>>,
     pub tasks: Spawner,
     pub metrics: Arc<Metrics>,
 }
@@ -129,6 +134,9 @@ pub struct Running {
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     opened.plane.break_at(crate::config::faults());
     let running = start_api(config, opened).await?;
+    if let Some(registry) = &running.registry {
+        registry.open().await?;
+    }
     start_loops(&running.plane, &running.metrics, &running.tasks);
     start_presence(&running);
     Ok(running)
@@ -156,13 +164,59 @@ pub async fn start_api_with_gate(
     let state = http::state(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
     let links = Arc::new(Links::new(plane.clock.clone()));
     nodes::forget_presence(&plane).await?;
+    let registry = registry_role(config, &plane, &tasks);
+    if let Some(role) = &registry {
+        let _ = state.registry.set(role.clone());
+    }
     let agents = agents::start(config, state.clone(), gate, links.clone(), metrics.clone(), &tasks).await?;
+    plane.plug_registry(registry_door(config, &plane, address, &public_url, &agents));
     let AgentTrust { ca_pem, pin } = agents.trust.clone();
     plane.plug_links(links, AgentDoor { url: agents.public_url.clone(), ca_pem, pin });
     let app = http::app(state);
     let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
     tasks.spawn(listener.serve(app, tasks.clone()));
-    Ok(Running { plane, address, public_url, agents, tasks, metrics })
+    Ok(Running { plane, address, public_url, agents, registry, tasks, metrics })
+}
+
+/// The built-in registry, unless another one is used.
+fn registry_role(config: &Config, plane: &Arc<ControlPlane>, tasks: &Spawner) -> Option<Arc<RegistryRole>> {
+    plane
+        .settings
+        .registry
+        .external_url
+        .is_none()
+        .then(|| RegistryRole::new(plane.clone(), config.registry_dir(), tasks.clone()))
+}
+
+/// What the registry is called and where it is, now that the listeners have their ports.
+fn registry_door(
+    config: &Config,
+    plane: &ControlPlane,
+    address: SocketAddr,
+    public_url: &str,
+    agents: &Agents,
+) -> RegistryDoor {
+    let settings = &plane.settings.registry;
+    let mut names = settings.names.clone();
+    let own_name = public_url.split_once("://").map_or(public_url, |(_, authority)| authority).to_owned();
+    if names.host.is_empty() {
+        names.host.clone_from(&own_name);
+    } else if settings.external_url.is_none() && names.host != own_name {
+        names.also.push(own_name);
+    }
+    // The platform asks its own registry over loopback where that is plain, else at the nodes' listener, whose CA it is.
+    let (own_url, own_ca_pem) = match &settings.external_url {
+        Some(url) => (url.clone(), None),
+        None if config.tls.mode == TlsMode::Off => (format!("http://{address}"), None),
+        None => (agents.public_url.clone(), Some(agents.trust.ca_pem.clone())),
+    };
+    RegistryDoor {
+        names,
+        public_url: settings.external_url.clone().unwrap_or_else(|| public_url.to_owned()),
+        token_url: format!("{public_url}{}", gpuaas_api::Route::RegistryTokenGet.row().path),
+        own_url,
+        own_ca_pem,
+    }
 }
 
 fn start_loops(plane: &Arc<ControlPlane>, metrics: &Arc<Metrics>, tasks: &Spawner) {

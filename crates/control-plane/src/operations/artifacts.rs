@@ -64,8 +64,12 @@ fn registry_error(error: &ClientError) -> Error {
             "manifest_refused",
             format!("The image's manifest is refused: {why}."),
         ),
-        error => Error::new(Kind::Unavailable, "registry_unavailable", "The registry cannot be asked now; try again.")
-            .with_internal(error.to_string()),
+        error => Error::new(
+            Kind::Unavailable,
+            "registry_unavailable",
+            "The registry cannot be asked now; try again.",
+        )
+        .with_internal(error.to_string()),
     }
 }
 
@@ -88,14 +92,22 @@ async fn find_own_repository(ctx: &OpContext, project: ProjectId, name: &str) ->
     })?;
     let found = ctx.plane.store.read().await?.find_repository_by_path(&path).await?;
     found.filter(|found| found.project_id == project).ok_or_else(|| {
-        Error::field("/repository", "unknown_repository", "The project has no such repository; ask for a publish intent.")
+        Error::field(
+            "/repository",
+            "unknown_repository",
+            "The project has no such repository; ask for a publish intent.",
+        )
     })
 }
 
 fn parse_digest(text: &str) -> Result<Digest> {
     text.parse().map_err(|_| {
         if text.starts_with("sha256:") {
-            Error::field("/digest", "malformed_digest", "A digest is sha256: and 64 lower-case hexadecimal digits.")
+            Error::field(
+                "/digest",
+                "malformed_digest",
+                "A digest is sha256: and 64 lower-case hexadecimal digits.",
+            )
         } else {
             Error::new(
                 Kind::Unprocessable,
@@ -110,18 +122,34 @@ fn check_source(source: &std::collections::BTreeMap<String, String>) -> Result<(
     let good = source.len() <= SOURCE_FACTS
         && source.iter().all(|(name, value)| {
             let clean = |text: &str| !text.chars().any(gpuaas_domain::text::is_deceptive);
-            !name.is_empty() && name.len() <= 100 && value.len() <= SOURCE_LETTERS && clean(name) && clean(value)
+            !name.is_empty()
+                && name.len() <= 100
+                && value.len() <= SOURCE_LETTERS
+                && clean(name)
+                && clean(value)
         });
-    let secret = source.values().any(|value| value.contains("://") && value.split("://").nth(1).is_some_and(|rest| {
-        rest.split('/').next().is_some_and(|host| host.contains('@'))
-    }));
+    let secret = source.values().any(|value| {
+        value.contains("://")
+            && value
+                .split("://")
+                .nth(1)
+                .is_some_and(|rest| rest.split('/').next().is_some_and(|host| host.contains('@')))
+    });
     if secret {
-        return Err(Error::field("/source", "raw_secret_not_allowed", "An address here carries a user or password; leave it out."));
+        return Err(Error::field(
+            "/source",
+            "raw_secret_not_allowed",
+            "An address here carries a user or password; leave it out.",
+        ));
     }
     if good {
         Ok(())
     } else {
-        Err(Error::field("/source", "invalid_value", "At most 20 facts, names up to 100 and values up to 500 characters of plain text."))
+        Err(Error::field(
+            "/source",
+            "invalid_value",
+            "At most 20 facts, names up to 100 and values up to 500 characters of plain text.",
+        ))
     }
 }
 
@@ -131,14 +159,22 @@ async fn look(registry: &Registry, repository: &str, digest: &Digest) -> Result<
     let found = registry.find_manifest(&name, digest).await.map_err(|error| registry_error(&error))?;
     let Some(found) = found else { return Ok(None) };
     let not_an_image = || {
-        Error::new(Kind::Unprocessable, "not_an_image", "The digest names something that is no container image.")
+        Error::new(
+            Kind::Unprocessable,
+            "not_an_image",
+            "The digest names something that is no container image.",
+        )
     };
     let sum = |parts: Vec<u64>| {
         let sum = parts.into_iter().try_fold(found.bytes.len() as u64, u64::checked_add);
         sum.and_then(|sum| i64::try_from(sum).ok())
     };
     let manifest = found.read().map_err(|why| {
-        Error::new(Kind::Unprocessable, "manifest_refused", format!("The image's manifest is refused: {why}."))
+        Error::new(
+            Kind::Unprocessable,
+            "manifest_refused",
+            format!("The image's manifest is refused: {why}."),
+        )
     })?;
     let size = match manifest {
         Manifest::Image(image) => {
@@ -174,7 +210,11 @@ pub async fn register(ctx: &OpContext, project: ProjectId, new: NewArtifact) -> 
     let name = ctx.plane.registry().names.repository(&repository.path());
     let registry = ctx.plane.registry_client(&name).await?;
     let (media_type, size_bytes) = look(&registry, &name, &digest).await?.ok_or_else(|| {
-        Error::field("/digest", "unknown_digest", "The repository holds nothing of this digest; push it first.")
+        Error::field(
+            "/digest",
+            "unknown_digest",
+            "The repository holds nothing of this digest; push it first.",
+        )
     })?;
     if new.media_type.is_some_and(|said| said != media_type) {
         return Err(Error::field(
@@ -185,8 +225,11 @@ pub async fn register(ctx: &OpContext, project: ProjectId, new: NewArtifact) -> 
     }
     let mut tx = ctx.begin(&permit).await?;
     if let Some(known) = tx.find_artifact_by_digest(&repository.path(), &digest).await? {
-        return Err(Error::conflict("artifact_exists", "This digest is registered in this repository already.")
-            .with_param("artifact_id", known.id.to_string()));
+        return Err(Error::conflict(
+            "artifact_exists",
+            "This digest is registered in this repository already.",
+        )
+        .with_param("artifact_id", known.id.to_string()));
     }
     let at = tx.at();
     let artifact = Artifact {
@@ -238,8 +281,10 @@ pub async fn get(
 ) -> Result<(Artifact, Vec<StoredPromotion>, Vec<VersionUse>)> {
     let permit = ctx.permit_project(Permission::ArtifactRead, project).await?;
     let mut session = ctx.plane.store.read().await?;
-    let artifact =
-        session.find_visible_artifact(tenant_of(&permit)?, project, id).await?.ok_or_else(Error::not_found)?;
+    let artifact = session
+        .find_visible_artifact(tenant_of(&permit)?, project, id)
+        .await?
+        .ok_or_else(Error::not_found)?;
     let promotions = session.list_promotions(id).await?;
     let uses = session.list_artifact_uses(&artifact).await?;
     Ok((artifact, promotions, uses))
@@ -263,7 +308,10 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
     let registry = plane.registry_client(&name).await?;
     let now = plane.now();
     if look(&registry, &name, &artifact.digest).await?.is_none() {
-        return Ok(Trust { at: Some(now), ..Trust::unverified(Some("The registry does not hold it any more.".into())) });
+        return Ok(Trust {
+            at: Some(now),
+            ..Trust::unverified(Some("The registry does not hold it any more.".into()))
+        });
     }
     let trusted: Vec<TrustedKey> = keys
         .iter()
@@ -417,7 +465,8 @@ pub async fn promote(
     artifact::check_trust(&before, settings.trust)?;
     let actor = permit.actor();
     tx.insert_promotion(ctx.plane.new_uuid(), id, channel, (actor.kind(), &actor.id())).await?;
-    let next = Artifact { state: ArtifactState::Promoted, channel: Some(channel.to_owned()), ..before.clone() };
+    let next =
+        Artifact { state: ArtifactState::Promoted, channel: Some(channel.to_owned()), ..before.clone() };
     let after = tx.update_artifact(next).await?;
     let change = Change::new(ctx.route.action, object(&after))
         .before(view(ctx, &before, &permit))

@@ -64,7 +64,8 @@ pub async fn ensure_registry_key(plane: &ControlPlane) -> Result<()> {
     tx.lock_platform().await?;
     if !has_signer(&tx.list_registry_keys().await?) {
         let id = custody::add_registry_key(plane, &mut tx).await?;
-        tx.commit(Change::new("custody.create_registry_key", ObjectRef::new("registry_key", id)), None).await?;
+        tx.commit(Change::new("custody.create_registry_key", ObjectRef::new("registry_key", id)), None)
+            .await?;
     }
     Ok(())
 }

@@ -25,7 +25,11 @@ pub async fn create(
 ) -> Result<Prepared<Project>> {
     let permit = ctx.permit_tenant(Permission::ProjectCreate, tenant).await?;
     if slug.as_str() == PLATFORM_NAMESPACE {
-        return Err(Error::field("/slug", "reserved_name", "This name is the platform's own; choose another."));
+        return Err(Error::field(
+            "/slug",
+            "reserved_name",
+            "This name is the platform's own; choose another.",
+        ));
     }
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_tenant(tenant).await?;

@@ -12,7 +12,8 @@ use gpuaas_domain::artifact::{self, Artifact, Repository, RepositoryPath, Visibi
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
 use gpuaas_domain::ids::{
-    ArtifactId, InstanceId, ProjectId, RegistryCredentialId, RepositoryId, ServiceAccountId, UserId, parse_uuid,
+    ArtifactId, InstanceId, ProjectId, RegistryCredentialId, RepositoryId, ServiceAccountId, UserId,
+    parse_uuid,
 };
 use gpuaas_domain::instance::Instance;
 use gpuaas_domain::limit::Limit;
@@ -25,8 +26,8 @@ use gpuaas_store::artifacts::{Purpose, StoredCredential};
 use gpuaas_store::{Session, Tx};
 use serde_json::{Value, json};
 
-use super::custody::{self, IssuedWrap};
 use super::authenticate;
+use super::custody::{self, IssuedWrap};
 use crate::context::Credential;
 use crate::plane::ControlPlane;
 use crate::registry::{AccessEntry, TokenClaims, Via};
@@ -152,7 +153,12 @@ async fn recall(plane: &ControlPlane, via: Via) -> Result<Option<Asker>> {
                 ("service_account", Some(id)) => machine(&mut session, ServiceAccountId::new(id)).await?,
                 _ => None,
             };
-            return Ok(found.map(|(actor, grants)| Asker { via, actor, grants, credential: Some(credential) }));
+            return Ok(found.map(|(actor, grants)| Asker {
+                via,
+                actor,
+                grants,
+                credential: Some(credential),
+            }));
         }
         Via::Node { .. } | Via::Platform => None,
     };
@@ -325,7 +331,11 @@ pub async fn issue_token(
             }
         }
         if !actions.is_empty() {
-            access.push(AccessEntry { kind: "repository".to_owned(), name: door.names.repository(&path), actions });
+            access.push(AccessEntry {
+                kind: "repository".to_owned(),
+                name: door.names.repository(&path),
+                actions,
+            });
         }
     }
     if let Some(credential) = &asker.credential
@@ -354,8 +364,9 @@ async fn note_use(ctx: &OpContext, credential: &StoredCredential) -> Result<()> 
     if !tx.use_registry_credential(credential.id).await? {
         return Ok(());
     }
-    let change = Change::new("registry.credential_used", ObjectRef::new("registry_credential", credential.id))
-        .after(json!({"purpose": credential.purpose.name(), "actor_kind": credential.actor_kind,
+    let change =
+        Change::new("registry.credential_used", ObjectRef::new("registry_credential", credential.id))
+            .after(json!({"purpose": credential.purpose.name(), "actor_kind": credential.actor_kind,
                       "actor_id": credential.actor_id}));
     tx.commit(change, None).await
 }
@@ -433,9 +444,8 @@ pub async fn node_access(
 ) -> Result<Prepared<NodeAccess>> {
     let plane = &ctx.plane;
     let node = ctx.node()?;
-    let not_granted = || {
-        Error::forbidden("image_not_granted", "No order that stands lets this node have the image.")
-    };
+    let not_granted =
+        || Error::forbidden("image_not_granted", "No order that stands lets this node have the image.");
     let reference: ImageRef = reference.parse().map_err(|_| not_granted())?;
     let permit = Permit::own_account(Actor::Node(node));
     let mut tx = ctx.begin(&permit).await?;
@@ -513,8 +523,7 @@ pub(crate) async fn ensure_repository(
             return Ok((found, false));
         }
     }
-    let namespace =
-        if wants_platform { artifact::PLATFORM_NAMESPACE.to_owned() } else { owner.slug.clone() };
+    let namespace = if wants_platform { artifact::PLATFORM_NAMESPACE.to_owned() } else { owner.slug.clone() };
     let repository = Repository {
         id: RepositoryId::new(ctx.plane.new_uuid()),
         tenant_id: owner.tenant_id,
@@ -633,7 +642,8 @@ async fn issue_credential(
             format!("Use {} to {} seconds.", INTENT_RANGE.start(), INTENT_RANGE.end()),
         ));
     }
-    let token = OpaqueToken::generate(OpaqueKind::RegistryCredential, ctx.plane.new_uuid(), &*ctx.plane.entropy);
+    let token =
+        OpaqueToken::generate(OpaqueKind::RegistryCredential, ctx.plane.new_uuid(), &*ctx.plane.entropy);
     let at = tx.at();
     let expires_at = at.plus_seconds(seconds);
     let (Some(tenant_id), Some(project_id)) = (scope.tenant(), scope.project()) else {
@@ -694,8 +704,7 @@ pub async fn publish_intent(
         tx.record(&stamp, change).await?;
     }
     let holder = (permit.scope(), &permit);
-    let intent =
-        issue_credential(ctx, &mut tx, holder, repository, Purpose::Publish, None, seconds).await?;
+    let intent = issue_credential(ctx, &mut tx, holder, repository, Purpose::Publish, None, seconds).await?;
     let change = intent_change(ctx, &permit, &intent, None);
     Ok(Prepared::new(tx, change, intent))
 }
@@ -723,7 +732,8 @@ pub async fn pull_intent(
     let holder = (permit.scope(), &permit);
     let (repository, digest) = (artifact.repository.clone(), artifact.digest.clone());
     let intent =
-        issue_credential(ctx, &mut tx, holder, repository, Purpose::Pull, Some(digest.clone()), seconds).await?;
+        issue_credential(ctx, &mut tx, holder, repository, Purpose::Pull, Some(digest.clone()), seconds)
+            .await?;
     let change = intent_change(ctx, &permit, &intent, Some(&digest));
     Ok(Prepared::new(tx, change, (intent, artifact)))
 }
@@ -752,7 +762,8 @@ pub async fn revoke_credential(
         .find_repository_by_id(found.repository_id)
         .await?
         .ok_or_else(|| Error::internal("a credential without its repository"))?;
-    let after = if found.revoked_at.is_some() { found } else { tx.revoke_registry_credential(&found).await? };
+    let after =
+        if found.revoked_at.is_some() { found } else { tx.revoke_registry_credential(&found).await? };
     let view = json!({"credential_id": id, "repository": ctx.plane.registry().names.repository(&repository.path()),
                       "purpose": after.purpose.name(), "revoked_at": after.revoked_at});
     let change = Change::new(ctx.route.action, ObjectRef::new("registry_credential", id))
@@ -761,4 +772,3 @@ pub async fn revoke_credential(
         .event(EventType::RegistryCredentialRevoked, view);
     Ok(Prepared::new(tx, change, (after, repository.path())))
 }
-

@@ -57,9 +57,10 @@ pub async fn add(
     }
     let fingerprint = key.id().to_string();
     let known = tx.list_trust_keys(project).await?;
-    if let Some(known) = known.iter().find(|known| {
-        known.fingerprint == fingerprint && known.owner.map(|(_, owner)| owner) == project
-    }) {
+    if let Some(known) = known
+        .iter()
+        .find(|known| known.fingerprint == fingerprint && known.owner.map(|(_, owner)| owner) == project)
+    {
         let sentence = if known.revoked_at.is_some() {
             "This key was revoked; make a new one."
         } else {

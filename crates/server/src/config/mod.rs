@@ -7,8 +7,9 @@ mod reference;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use gpuaas_control_plane::{LaunchSettings, RegistrySource};
+use gpuaas_control_plane::{LaunchSettings, RegistrySettings};
 use gpuaas_domain::allocation::BoundaryMode;
+use gpuaas_domain::artifact::{Channels, RegistryNames, TrustMode};
 use gpuaas_domain::{Error, FieldError, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,6 +27,7 @@ pub struct Config {
     pub tls: Tls,
     pub agents: Agents,
     pub launch: Launch,
+    pub registry: Registry,
     pub database: Database,
     pub auth: Auth,
     pub limits: Limits,
@@ -94,9 +96,6 @@ pub struct Agents {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Launch {
-    /// Where images may come from: `HOST=URL` or `HOST/REPOSITORY=URL`, several with spaces between. HOST stands in
-    /// image references, URL is how nodes reach it.
-    pub registries: String,
     /// Whether a node may serve two tenants: `dedicated_node` (never) or `dedicated_device` (each on its own GPUs).
     pub tenant_boundary: BoundaryMode,
     /// Seconds a launch may wait for its node.
@@ -114,7 +113,6 @@ impl Default for Launch {
     fn default() -> Self {
         let launch = LaunchSettings::default();
         Self {
-            registries: String::new(),
             tenant_boundary: launch.boundary,
             dispatch_deadline_seconds: launch.dispatch_deadline_seconds,
             release_deadline_seconds: launch.release_deadline_seconds,
@@ -124,44 +122,112 @@ impl Default for Launch {
 }
 
 impl Launch {
-    /// The registries as parts, or what is wrong with the text.
-    fn parse_registries(&self) -> std::result::Result<Vec<RegistrySource>, String> {
-        let mut all: Vec<RegistrySource> = Vec::new();
-        for entry in self.registries.split_whitespace() {
-            let (name, upstream) = entry.split_once('=').ok_or_else(|| format!("{entry:?} has no ="))?;
-            if parse_origin(upstream).is_none() {
-                return Err(format!("{upstream:?} is not of the form http(s)://host[:port]"));
-            }
-            let (host, repository) =
-                name.split_once('/').map_or((name, None), |(host, rest)| (host, Some(rest)));
-            if host.is_empty() {
-                return Err(format!("{entry:?} names no host"));
-            }
-            let repositories: Vec<String> = repository.into_iter().map(str::to_owned).collect();
-            match all.iter_mut().find(|known| known.host == host && known.upstream == upstream) {
-                Some(known) if !known.repositories.is_empty() && !repositories.is_empty() => {
-                    known.repositories.extend(repositories);
-                }
-                Some(known) => {
-                    known.repositories.clear();
-                }
-                None => {
-                    all.push(RegistrySource { host: host.into(), upstream: upstream.into(), repositories });
-                }
-            }
-        }
-        Ok(all)
-    }
-
     pub fn settings(&self) -> LaunchSettings {
         LaunchSettings {
-            registries: self.parse_registries().unwrap_or_default(),
             boundary: self.tenant_boundary,
             dispatch_deadline_seconds: self.dispatch_deadline_seconds,
             release_deadline_seconds: self.release_deadline_seconds,
             task_key_overlap_seconds: self.task_key_overlap_seconds,
             ..LaunchSettings::default()
         }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Registry {
+    /// What stands in image references, as in registry.example.org. Empty: host and port of `http.public_url`.
+    pub host: String,
+    /// Other hosts in references that mean this registry, with spaces between: names it had before.
+    pub also: String,
+    /// Folder of all repositories: <root>/<project>/<app>.
+    pub root: String,
+    /// Repositories, or folders of them, that images may come from, with spaces between. Empty: all below the root. No role
+    /// widens it.
+    pub allowed: String,
+    /// Another registry that speaks the distribution protocol and believes this platform's tokens. Empty: the built-in one.
+    pub url: String,
+    /// Life of a token for the registry.
+    #[schemars(range(min = 60, max = 900))]
+    pub token_ttl_seconds: i64,
+    /// Channels in the order of promotion, with spaces between.
+    pub channels: String,
+    /// The channel that counts on this platform.
+    pub environment: String,
+    /// Channels that a service account may promote to, with spaces between.
+    pub machine_channels: String,
+    /// Whether an image without a good signature is refused. `warn` is for a platform marked local.
+    pub trust: TrustMode,
+    /// This platform is one machine's own, for trying things out. Only then may `trust` be `warn`.
+    pub local: bool,
+    /// Whether a signature that names no repository counts, as cosign 3 makes them. Such a signature is good for the same
+    /// digest in every repository.
+    pub accept_unnamed: bool,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        let settings = RegistrySettings::default();
+        Self {
+            host: settings.names.host,
+            also: String::new(),
+            root: settings.names.root,
+            allowed: String::new(),
+            url: String::new(),
+            token_ttl_seconds: settings.token_ttl_seconds,
+            channels: settings.channels.order().join(" "),
+            environment: settings.channels.environment().to_owned(),
+            machine_channels: "dev".to_owned(),
+            trust: settings.trust,
+            local: false,
+            accept_unnamed: settings.accept_unnamed,
+        }
+    }
+}
+
+impl Registry {
+    /// The settings as parts, or what is wrong with them.
+    pub fn settings(&self) -> std::result::Result<RegistrySettings, FieldError> {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let names = RegistryNames {
+            host: self.host.clone(),
+            also: words(&self.also),
+            root: self.root.clone(),
+            allowed: words(&self.allowed),
+        };
+        let fault =
+            |path: &str, why: &str| FieldError::new(path, "invalid_value", format!("This cannot be: {why}."));
+        names.check().map_err(|why| fault("/registry", why))?;
+        let channels =
+            Channels::new(words(&self.channels), self.environment.clone(), words(&self.machine_channels))
+                .map_err(|why| fault("/registry/channels", why))?;
+        if self.trust == TrustMode::Warn && !self.local {
+            return Err(fault(
+                "/registry/trust",
+                "only a platform marked registry.local may warn instead of refusing",
+            ));
+        }
+        if !(60..=900).contains(&self.token_ttl_seconds) {
+            return Err(FieldError::new(
+                "/registry/token_ttl_seconds",
+                "out_of_range",
+                "Use a number from 60 to 900.",
+            ));
+        }
+        if !self.url.is_empty() && parse_origin(&self.url).is_none() {
+            return Err(fault("/registry/url", "use http(s)://host[:port]"));
+        }
+        if !self.url.is_empty() && self.host.is_empty() {
+            return Err(fault("/registry/host", "another registry needs its name here"));
+        }
+        Ok(RegistrySettings {
+            names,
+            external_url: (!self.url.is_empty()).then(|| self.url.trim_end_matches('/').to_owned()),
+            token_ttl_seconds: self.token_ttl_seconds,
+            channels,
+            trust: self.trust,
+            accept_unnamed: self.accept_unnamed,
+        })
     }
 }
 
@@ -239,6 +305,7 @@ impl Default for Config {
             tls: Tls::default(),
             agents: Agents::default(),
             launch: Launch::default(),
+            registry: Registry::default(),
             database: Database::default(),
             auth: Auth::default(),
             limits: Limits::default(),
@@ -388,12 +455,8 @@ impl Config {
             ));
         }
         self.agents.validate(&mut wrong);
-        if let Err(why) = self.launch.parse_registries() {
-            wrong.push(FieldError::new(
-                "/launch/registries",
-                "invalid_value",
-                format!("Write HOST=URL entries: {why}."),
-            ));
+        if let Err(fault) = self.registry.settings() {
+            wrong.push(fault);
         }
         let url = self.database.url.expose();
         if !url.is_empty()
@@ -435,6 +498,10 @@ impl Config {
 
     pub fn master_key_file(&self) -> PathBuf {
         self.data_dir.join("master-key.json")
+    }
+
+    pub fn registry_dir(&self) -> PathBuf {
+        self.data_dir.join("registry")
     }
 
     pub fn ca_dir(&self) -> PathBuf {

@@ -2,9 +2,10 @@
 
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse as _;
+use gpuaas_api::artifacts::Preparing;
 use gpuaas_api::catalog::{
-    App, AppVersion, AppVersionDetail, Entitlement, Entitlements, LaunchableApp, MoveVersion, ProjectCatalog,
-    Terms,
+    App, AppVersion, AppVersionDetail, Entitlement, Entitlements, Finding, LaunchableApp, MoveVersion,
+    ProjectCatalog, Terms,
 };
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
@@ -14,6 +15,7 @@ use gpuaas_domain::Error;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::manifest::{self, Version};
 use gpuaas_domain::text::Slug;
+use gpuaas_store::artifacts::Preparation;
 use gpuaas_store::catalog::{StoredApp, StoredVersion};
 use serde_json::Value;
 
@@ -23,10 +25,17 @@ use super::problem::ApiResult;
 use super::reply::{self, Created, Found};
 use super::tenants::reason;
 
-fn app_view(app: StoredApp) -> App {
+fn app_view(app: StoredApp, preparing: &[Preparation]) -> App {
+    let preparing = preparing.iter().find(|one| one.app_slug == app.slug).map(|one| Preparing {
+        stage: one.stage.clone(),
+        percent: u8::try_from(one.percent).unwrap_or(100),
+        failure: one.failure.clone(),
+        updated_at: one.updated_at,
+    });
     App {
         slug: app.slug,
         display_name: app.display_name,
+        preparing,
         created_at: app.created_at,
         updated_at: app.updated_at,
     }
@@ -54,7 +63,7 @@ fn version_view(version: &StoredVersion) -> AppVersion {
 }
 
 fn detail_view(version: StoredVersion) -> AppVersionDetail {
-    AppVersionDetail { version: version_view(&version), manifest: version.manifest }
+    AppVersionDetail { version: version_view(&version), manifest: version.manifest, findings: Vec::new() }
 }
 
 pub(super) async fn schema() -> Plain {
@@ -102,7 +111,8 @@ pub(super) async fn move_to(call: Call, Body(wish): Body<MoveVersion>) -> ApiRes
 pub(super) async fn list(call: Call, Query(query): Query<PageQuery>) -> ApiResult<Found<List<App>>> {
     let list = call.list_name("");
     let page = catalog::list(&call, &page_request(&query, &list)?).await?;
-    Ok(Found(reply::list(page.map(app_view), &list)))
+    let preparing = catalog::preparations(&call).await?;
+    Ok(Found(reply::list(page.map(|app| app_view(app, &preparing)), &list)))
 }
 
 pub(super) async fn list_versions(
@@ -117,15 +127,22 @@ pub(super) async fn list_versions(
 
 pub(super) async fn get_version(call: Call) -> ApiResult<Found<AppVersionDetail>> {
     let (slug, version) = named(&call)?;
-    Ok(Found(detail_view(catalog::get_version(&call, slug.as_str(), version.as_str()).await?)))
+    let found = catalog::get_version(&call, slug.as_str(), version.as_str()).await?;
+    let findings = catalog::findings(&call, &found).await?;
+    let findings = findings
+        .into_iter()
+        .map(|finding| Finding { code: finding.code().to_owned(), message: finding.message().to_owned() })
+        .collect();
+    Ok(Found(AppVersionDetail { findings, ..detail_view(found) }))
 }
 
 pub(super) async fn for_project(call: Call) -> ApiResult<Found<ProjectCatalog>> {
     let found = catalog::for_project(&call, call.id("project_id")?).await?;
+    let preparing = catalog::preparations(&call).await?;
     let items = found
         .into_iter()
         .map(|(app, versions)| LaunchableApp {
-            app: app_view(app),
+            app: app_view(app, &preparing),
             versions: versions.iter().map(version_view).collect(),
         })
         .collect();

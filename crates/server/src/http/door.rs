@@ -43,6 +43,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tasks: Spawner,
     pub(crate) public_url: String,
+    /// Absent where another registry is used.
+    pub(crate) registry: std::sync::OnceLock<Arc<crate::registry::RegistryRole>>,
     pub(crate) origins: OwnOrigins,
     pub(crate) cookie_name: String,
     pub(crate) secure_cookies: bool,
@@ -95,6 +97,7 @@ impl App {
             metrics,
             tasks,
             public_url,
+            registry: std::sync::OnceLock::new(),
         })
     }
 

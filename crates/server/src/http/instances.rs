@@ -74,6 +74,7 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
         cpu_millis: resources.cpu_millis,
         memory_mib: resources.memory_mib,
         host_port: request.host_port,
+        variant: request.variant,
         operating_mode: request.operating_mode,
         values: request.values,
         plan_digest: request.plan_digest,

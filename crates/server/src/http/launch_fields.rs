@@ -14,6 +14,7 @@ const KNOWN: &[&str] = &[
     "operating_mode",
     "resources",
     "host_port",
+    "variant",
     "values",
     "plan_digest",
 ];

@@ -2,6 +2,7 @@
 //! front of each.
 
 mod allocations;
+mod artifacts;
 mod assets;
 mod auth;
 mod bindings;
@@ -124,6 +125,28 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::NodeTrust => get(nodes::trust),
         R::NodeInventoryPut => put(nodes::put_inventory),
         R::NodeReportPost => post(nodes::report),
+        R::NodeImageAccess => post(artifacts::node_access),
+        R::RegistryTokenGet => get(artifacts::token),
+        R::RegistryCertificate => get(artifacts::certificate),
+        R::RegistryInfo => get(artifacts::info),
+        R::RepositorySet => put(artifacts::set_repository),
+        R::RegistryCredentialList => get(artifacts::list_credentials),
+        R::RegistryCredentialRevoke => post(artifacts::revoke_credential),
+        R::TrustKeyList | R::PlatformTrustKeyList => get(artifacts::list_keys),
+        R::TrustKeyAdd | R::PlatformTrustKeyAdd => post(artifacts::add_key),
+        R::TrustKeyRevoke | R::PlatformTrustKeyRevoke => post(artifacts::revoke_key),
+        R::ArtifactList => get(artifacts::list),
+        R::ArtifactRegister => post(artifacts::register),
+        R::PublishIntentCreate => post(artifacts::publish_intent),
+        R::PullIntentCreate => post(artifacts::pull_intent),
+        R::ArtifactGet => get(artifacts::get),
+        R::ArtifactVerify => post(artifacts::verify),
+        R::ArtifactPromote => post(artifacts::promote),
+        R::ArtifactDeprecate => post(artifacts::deprecate),
+        R::ArtifactRetire => post(artifacts::retire),
+        R::ArtifactRevoke => post(artifacts::revoke),
+        R::AppPreparingSet => put(artifacts::set_preparing),
+        R::AppPreparingClear => delete(artifacts::clear_preparing),
         R::SkuList => get(allocations::list_skus),
         R::SkuCreate => post(allocations::create_sku),
         R::SkuGet => get(allocations::get_sku),
@@ -211,10 +234,15 @@ pub fn state(
 }
 
 pub fn app(state: AppState) -> Router {
-    build(state, Router::new())
+    app_with(state, Router::new())
 }
 
-/// The same with paths that are no part of the public contract, behind the outermost door only.
+/// The same with paths that are no part of the public contract, behind the outermost door only. The registry's are among
+/// them everywhere: its protocol is a contract of its own.
 pub(crate) fn app_with(state: AppState, more: Router<AppState>) -> Router {
+    let more = match state.registry.get() {
+        Some(role) => more.merge(role.router()),
+        None => more,
+    };
     build(state, more)
 }

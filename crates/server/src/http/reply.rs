@@ -43,15 +43,23 @@ fn redacted(body: &impl Serialize) -> String {
         return text;
     }
     let mut value: Value = serde_json::from_str(&text).unwrap_or_default();
+    redact(&mut value);
     if let Value::Object(map) = &mut value {
-        for name in SHOWN_ONCE {
-            if let Some(secret) = map.get_mut(*name) {
-                *secret = Value::Null;
-            }
-        }
         map.insert("secret_redacted".into(), true.into());
     }
     value.to_string()
+}
+
+/// At any depth.
+fn redact(value: &mut Value) {
+    let Value::Object(map) = value else { return };
+    for (name, member) in map {
+        if SHOWN_ONCE.contains(&name.as_str()) {
+            *member = Value::Null;
+        } else {
+            redact(member);
+        }
+    }
 }
 
 fn set_etag(response: &mut Response, version: i64) {
@@ -201,7 +209,9 @@ macro_rules! entities {
 entities! {
     versioned: gpuaas_api::identity::Tenant, gpuaas_api::identity::Project, gpuaas_api::identity::User,
         gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount, gpuaas_api::nodes::Node,
-        gpuaas_api::allocations::Allocation, gpuaas_api::catalog::AppVersion, gpuaas_api::instances::Instance;
+        gpuaas_api::allocations::Allocation, gpuaas_api::catalog::AppVersion, gpuaas_api::instances::Instance,
+        gpuaas_api::artifacts::Artifact, gpuaas_api::artifacts::RepositoryView, gpuaas_api::artifacts::TrustKey,
+        gpuaas_api::artifacts::RegistryCredential;
     plain: gpuaas_api::identity::Binding, gpuaas_api::identity::LimitView, gpuaas_api::auth::Whoami,
         gpuaas_api::auth::CreatedPersonalToken, gpuaas_api::auth::AccessToken, gpuaas_api::auth::Unwrapped,
         gpuaas_api::observe::VerifyReport, gpuaas_api::observe::Version, gpuaas_api::observe::Health,
@@ -209,6 +219,8 @@ entities! {
         gpuaas_agent_protocol::task::Trust, gpuaas_api::catalog::App, gpuaas_api::catalog::Entitlement,
         gpuaas_api::catalog::Entitlements, gpuaas_api::catalog::ProjectCatalog, gpuaas_api::instances::PlanView,
         gpuaas_api::instances::ReceiptView, gpuaas_api::instances::InstanceStats,
+        gpuaas_api::artifacts::RegistryInfo, gpuaas_api::artifacts::PublishIntent, gpuaas_api::artifacts::PullIntent,
+        gpuaas_api::artifacts::RegistryToken, gpuaas_api::agent::ImageAccess,
 }
 
 /// A view that carries its object's version one level down.
@@ -230,5 +242,6 @@ versioned_by! {
     gpuaas_api::allocations::SkuView => sku,
     gpuaas_api::allocations::AllocationDetail => allocation,
     gpuaas_api::catalog::AppVersionDetail => version,
+    gpuaas_api::artifacts::ArtifactDetail => artifact,
     gpuaas_api::instances::InstanceDetail => instance,
 }
