@@ -17,7 +17,7 @@ use super::scratch;
 use super::slot::Component;
 use crate::runtime::subnet::Subnet;
 use crate::runtime::{ContainerPlan, ContainerView, State, User, network_name};
-use crate::seams::{Failure, PullTicket};
+use crate::seams::{Failure, PullTicket, WantedImage};
 
 impl Actor {
     pub(super) async fn launch(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
@@ -35,6 +35,11 @@ impl Actor {
             self.show_phase(Phase::Creating);
         }
         let subnet = self.ensure_network(spec, &found).await?;
+        // Made by an earlier run of the agent and never started: as good as not made.
+        let unstarted = spec.components.iter().filter(|component| {
+            of_component(&found.containers, component).is_some_and(|found| found.state == State::Created)
+        });
+        try_join_all(unstarted.map(|component| self.admit(component))).await?;
         if missing.is_empty() {
             self.open_door_for(spec, subnet).await?;
         } else {
@@ -104,7 +109,17 @@ impl Actor {
         }
     }
 
-    /// The image is there, pulled now or before; gives who its process is.
+    /// Whether the image may be used now, whatever the engine has.
+    async fn admit(&self, component: &ComponentSpec) -> Result<(), Halt> {
+        let wanted = self.wanted(component);
+        Ok(self.unless_superseded(self.shared.options.images.admit(&wanted)).await??)
+    }
+
+    fn wanted<'a>(&self, component: &'a ComponentSpec) -> WantedImage<'a> {
+        WantedImage { instance: self.instance, generation: self.record.generation, grant: &component.image }
+    }
+
+    /// The image is there, pulled now or before, and may be used; gives who its process is.
     async fn ensure_image(&self, component: &ComponentSpec) -> Result<User, Halt> {
         let name = self.shared.options.images.local_name(&component.image);
         let mut user = self.runtime().find_image_user(&name).await?;
@@ -117,6 +132,8 @@ impl Actor {
             let detail = format!("The engine pulled {name} and does not know it.");
             return Err(Halt::Failed(Failure::new(FailureReason::ImagePullFailed, detail)));
         };
+        // After the pull, which may have taken long: what was revoked meanwhile does not start.
+        self.admit(component).await?;
         Ok(match component.user {
             RunAs::Image if user.uid == 0 => User::numeric(NOBODY),
             RunAs::Image => user,
@@ -129,7 +146,7 @@ impl Actor {
         let deadline = self.limits().pull_deadline;
         let pulling = async {
             let _turn = self.shared.pulls.acquire().await.expect("nobody closes it");
-            let ticket = self.shared.options.images.open(&component.image).await?;
+            let ticket = self.shared.options.images.open(&self.wanted(component)).await?;
             let pulled = tokio::select! {
                 pulled = self.runtime().pull(&ticket) => pulled,
                 never = self.show_progress(&ticket) => match never {},
