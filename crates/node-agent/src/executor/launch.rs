@@ -19,6 +19,14 @@ use crate::runtime::subnet::Subnet;
 use crate::runtime::{ContainerPlan, ContainerView, State, User, network_name};
 use crate::seams::{Failure, PullTicket, WantedImage};
 
+/// An image that the engine has.
+struct ReadyImage {
+    /// Who its process is.
+    user: User,
+    /// Just now.
+    pulled: bool,
+}
+
 impl Actor {
     pub(super) async fn launch(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
         let mut found = self.look().await?;
@@ -56,8 +64,13 @@ impl Actor {
         missing: &[&ComponentSpec],
         subnet: Subnet,
     ) -> Result<(), Halt> {
-        let users = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
+        let images = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
         self.show_phase(Phase::Creating);
+        if images.iter().any(|image| image.pulled) {
+            // That may have taken long: what was revoked meanwhile does not start.
+            try_join_all(missing.iter().map(|component| self.admit(component))).await?;
+        }
+        let users: Vec<User> = images.into_iter().map(|image| image.user).collect();
         let mut folders: BTreeMap<&str, Vec<(PathBuf, String)>> = BTreeMap::new();
         for (component, user) in missing.iter().zip(&users) {
             let binds =
@@ -119,27 +132,29 @@ impl Actor {
         WantedImage { instance: self.instance, generation: self.record.generation, grant: &component.image }
     }
 
-    /// The image is there, pulled now or before, and may be used; gives who its process is.
-    async fn ensure_image(&self, component: &ComponentSpec) -> Result<User, Halt> {
+    /// The image is there and may be used, pulled now or before.
+    async fn ensure_image(&self, component: &ComponentSpec) -> Result<ReadyImage, Halt> {
         let name = self.shared.options.images.local_name(&component.image);
         let mut user = self.runtime().find_image_user(&name).await?;
-        if user.is_none() {
+        let pulled = user.is_none();
+        if pulled {
             self.show_phase(Phase::Pulling);
             step!(self.shared.options.faults, "agent.pull", self.pull(component).await)?;
             user = self.runtime().find_image_user(&name).await?;
+        } else {
+            self.admit(component).await?;
         }
         let Some(user) = user else {
             let detail = format!("The engine pulled {name} and does not know it.");
             return Err(Halt::Failed(Failure::new(FailureReason::ImagePullFailed, detail)));
         };
-        // After the pull, which may have taken long: what was revoked meanwhile does not start.
-        self.admit(component).await?;
-        Ok(match component.user {
+        let user = match component.user {
             RunAs::Image if user.uid == 0 => User::numeric(NOBODY),
             RunAs::Image => user,
             RunAs::User { uid, gid } => User::numeric((uid, gid)),
             RunAs::Root => User::numeric((0, 0)),
-        })
+        };
+        Ok(ReadyImage { user, pulled })
     }
 
     async fn pull(&self, component: &ComponentSpec) -> Result<(), Halt> {

@@ -187,3 +187,32 @@ async fn the_port_stays_over_restarts_and_gives_way_if_taken() {
     let third = stub::endpoint(stub::settings(first.state.path()), &first.gate).await;
     assert_eq!(third.address().port(), free);
 }
+
+/// F-25, R02: the signature is of the index; what it leads to is what it promises.
+#[tokio::test]
+async fn a_signed_index_leads_to_the_image_of_this_machine() {
+    let kind = "application/vnd.oci.image.index.v1+json";
+    let bench = bench(|_| ()).await;
+    for (lie, expected) in [(0, None), (1, Some(FailureReason::ImageDigestMismatch))] {
+        let Image { mut shelf, grant_digest: child, layer } = image(Does::Serve, Does::Serve);
+        let size = shelf[&format!("/v2/apps/web/manifests/{child}")].1.len() + lie;
+        let index = serde_json::json!({"schemaVersion": 2, "mediaType": kind, "manifests": [{
+            "mediaType": OCI, "digest": child, "size": size,
+            "platform": {"os": "linux", "architecture": architecture()},
+        }]});
+        let index = index.to_string().into_bytes();
+        let digest = Digest::of(&index);
+        shelf.insert(format!("/v2/apps/web/manifests/{digest}"), (kind.into(), index, Does::Serve));
+        sign(&mut shelf, &digest, &stub::KEY, stub::NAME);
+        let registry = registry(shelf).await;
+        let opened = bench.open(&registry, &digest).await;
+        assert_eq!(opened.as_ref().err().map(|failure| failure.reason), expected);
+        if let Ok(ticket) = opened {
+            for path in [format!("manifests/{digest}"), format!("manifests/{child}")] {
+                assert_eq!(bench.get(&ticket, &format!("/v2/apps/web/{path}")).await.0, 200, "{path}");
+            }
+            let blob = format!("/v2/apps/web/blobs/{}", Digest::of(&layer));
+            assert_eq!(bench.get(&ticket, &blob).await, (200, Some(layer)));
+        }
+    }
+}
