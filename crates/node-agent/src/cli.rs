@@ -205,13 +205,14 @@ async fn run_agent(config: Config) -> Result<()> {
     };
     let platform = Platform::new(identity.clone(), key.clone(), Arc::new(SystemClock))
         .map_err(|error| failed("The platform cannot be called", &error))?;
+    let platform = Arc::new(platform);
     let spawner = Spawner::default();
     let runtime = wiring::watch_engine(&config, &spawner).await;
-    let workloads = wiring::start_workloads(&config, &identity, &key, &spawner)
+    let workloads = wiring::start_workloads(&config, &platform, &key, &spawner)
         .await
         .map_err(|error| failed("The pull endpoint cannot be opened", &error))?;
     let running = agent::start(Parts {
-        platform: Arc::new(platform),
+        platform,
         workloads,
         look: config.look(key.public()),
         runtime,

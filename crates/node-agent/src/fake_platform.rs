@@ -1,5 +1,6 @@
 //! A platform for tests: TLS under a CA of its own, one join token, one node, links.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use bytes::Bytes;
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_agent_protocol::report::NodeReport;
 use gpuaas_agent_protocol::task::Verifier;
-use gpuaas_api::agent::{JoinRequest, NODE_TOKEN_AUDIENCE, NodeTokenRequest};
+use gpuaas_api::agent::{ImageAccessRequest, JoinRequest, NODE_TOKEN_AUDIENCE, NodeTokenRequest};
 use gpuaas_domain::ids::NodeId;
 use gpuaas_domain::machine_token::{check_assertion, open_node_assertion};
 use gpuaas_program::Spawner;
@@ -31,6 +32,7 @@ use uuid::Uuid;
 use crate::links::{CONTROL_PATH, DATA_PATH};
 use crate::wall_clock::{Clock as _, SystemClock};
 
+const REGISTRY_TOKEN: &str = "r3gistry";
 pub(crate) const JOIN_TOKEN: &str = "jt-1.s3cret";
 
 #[derive(Default)]
@@ -49,6 +51,11 @@ pub(crate) struct World {
     pub(crate) inventories: Mutex<Vec<NodeInventory>>,
     /// Whose orders the node shall obey.
     pub(crate) verifiers: Mutex<Vec<Verifier>>,
+    /// What must hold for an image; whoever asks for one gets it and a token for the registry.
+    pub(crate) image_trust: Mutex<Value>,
+    pub(crate) image_refused: AtomicBool,
+    /// Path, type and bytes of what the registry has.
+    pub(crate) registry: Mutex<BTreeMap<String, (String, Vec<u8>)>>,
     /// Even the last token given is good no more.
     refuse_tokens: AtomicBool,
     ca_pem: Mutex<String>,
@@ -221,11 +228,13 @@ impl Serving {
         match path.as_str() {
             "/api/v1/nodes/join" => self.join(&body),
             "/api/v1/auth/node/token" => Ok(self.token(&body)),
+            path if path.starts_with("/v2/") => Ok(self.stored(path, bearer.as_deref())),
             _ if !self.knows(bearer.as_deref()) => Ok(refuse(401, "unauthenticated", "Who are you?")),
             "/api/v1/node/trust" => {
                 self.world.trusts.fetch_add(1, Ordering::SeqCst);
                 Ok(reply(200, &self.trust()))
             }
+            "/api/v1/node/image-access" => Ok(self.image_access(&body)),
             "/api/v1/node/inventory" => {
                 self.world.inventories.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
                 Ok(reply(204, &Value::Null))
@@ -235,6 +244,30 @@ impl Serving {
                 Ok(reply(204, &Value::Null))
             }
             _ => Ok(refuse(404, "not_found", "Nothing here.")),
+        }
+    }
+
+    fn image_access(&self, body: &[u8]) -> Reply {
+        let _: ImageAccessRequest = serde_json::from_slice(body).unwrap();
+        if self.world.image_refused.load(Ordering::SeqCst) {
+            return refuse(403, "artifact_revoked", "It was revoked.");
+        }
+        let (trust, until) = (self.world.image_trust.lock().unwrap().clone(), SystemClock.now());
+        let token = REGISTRY_TOKEN;
+        reply(200, &json!({"token": token, "expires_at": until.plus_seconds(300), "trust": trust}))
+    }
+
+    fn stored(&self, path: &str, bearer: Option<&str>) -> Reply {
+        if bearer != Some(&format!("Bearer {REGISTRY_TOKEN}")) {
+            return refuse(401, "unauthenticated", "Who are you?");
+        }
+        match self.world.registry.lock().unwrap().get(path) {
+            Some((kind, bytes)) => {
+                let mut reply = Response::new(Full::from(bytes.clone()));
+                reply.headers_mut().insert("content-type", kind.parse().unwrap());
+                reply
+            }
+            None => refuse(404, "not_found", "Nothing here."),
         }
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_agent_protocol::report::NodeReport;
 use gpuaas_agent_protocol::task::Trust;
-use gpuaas_api::agent::{JoinRequest, Joined, NODE_TOKEN_AUDIENCE, NodeToken, NodeTokenRequest};
+use gpuaas_api::agent::{
+    ImageAccess, ImageAccessRequest, JoinRequest, Joined, NODE_TOKEN_AUDIENCE, NodeToken, NodeTokenRequest,
+};
 use gpuaas_api::envelope::ErrorBody;
 use gpuaas_domain::Secret;
 use gpuaas_domain::machine_token::{Assertion, sign_node_assertion};
@@ -159,6 +161,10 @@ impl Platform {
 
     pub async fn report(&self, report: &NodeReport) -> Result<(), CallError> {
         self.call(Method::POST, "/api/v1/node/reports", Some(report)).await
+    }
+
+    pub async fn image_access(&self, request: &ImageAccessRequest) -> Result<ImageAccess, CallError> {
+        self.call(Method::POST, "/api/v1/node/image-access", Some(request)).await
     }
 
     async fn call<B: Serialize + Sync, R: DeserializeOwned>(

@@ -12,9 +12,12 @@ use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
 use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use gpuaas_api::agent::{ImageAccess, ImageAccessRequest};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use uuid::Uuid;
+
+use crate::platform::CallError;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -50,12 +53,30 @@ pub struct PullTicket {
     pub verdict: Arc<Mutex<Option<Failure>>>,
 }
 
-/// Gives the engine images by digest; knows what each order may pull.
+/// An image, and the order that wants it.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedImage<'a> {
+    pub instance: Uuid,
+    pub generation: u64,
+    pub grant: &'a ImageGrant,
+}
+
+/// Gives the engine images by digest; knows what each order may use.
 pub trait ImageSource: Send + Sync {
     /// The name under which the engine knows this image once pulled.
     fn local_name(&self, grant: &ImageGrant) -> String;
 
-    fn open<'a>(&'a self, grant: &'a ImageGrant) -> Answer<'a, Result<PullTicket, Failure>>;
+    /// Whether the order may use this image now, and somebody trusted stands for it. That the engine has it says
+    /// neither.
+    fn admit<'a>(&'a self, wanted: &'a WantedImage<'a>) -> Answer<'a, Result<(), Failure>>;
+
+    /// The way to an image that may be used now.
+    fn open<'a>(&'a self, wanted: &'a WantedImage<'a>) -> Answer<'a, Result<PullTicket, Failure>>;
+}
+
+/// The platform, as far as it lets this node have images.
+pub trait ImageGate: Send + Sync {
+    fn ask<'a>(&'a self, request: &'a ImageAccessRequest) -> Answer<'a, Result<ImageAccess, CallError>>;
 }
 
 /// The instance API: what a workload may ask of its node, on its own network's gateway address.

@@ -10,6 +10,7 @@ use gpuaas_agent_protocol::link::{Accepted, InstanceStats, LogQuery, Refused};
 use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
+use gpuaas_api::agent::{ImageAccess, ImageAccessRequest};
 use gpuaas_program::Spawner;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -17,16 +18,19 @@ use uuid::Uuid;
 use crate::clock::Uptime;
 use crate::config::{Config, RuntimeKind};
 use crate::executor::{Changes, Executor, ExecutorOptions, Limits};
-use crate::identity::{Identity, NodeKey};
+use crate::identity::NodeKey;
 use crate::instance_api::Doors;
 use crate::late::Late;
+use crate::platform::{CallError, Platform};
 use crate::pull::PullEndpoint;
 use crate::runtime::ContainerRuntime;
 use crate::runtime::docker::{DockerOptions, DockerRuntime};
 use crate::runtime::simulated::SimulatedRuntime;
 use crate::seams::{
-    Answer, ByteStream, ChangeFeed, Failure, ImageSource, LogBytes, NoAnswer, PullTicket, Workloads,
+    Answer, ByteStream, ChangeFeed, Failure, ImageGate, ImageSource, LogBytes, NoAnswer, PullTicket,
+    WantedImage, Workloads,
 };
+use crate::wall_clock::SystemClock;
 use crate::{engine, inventory};
 
 const LOOK_AT_ENGINE: Duration = Duration::from_secs(10);
@@ -48,13 +52,15 @@ pub async fn watch_engine(config: &Config, spawner: &Spawner) -> watch::Receiver
 /// once; it ends with the spawner and leaves every container running.
 pub async fn start_workloads(
     config: &Config,
-    identity: &Identity,
+    platform: &Arc<Platform>,
     key: &Arc<NodeKey>,
     spawner: &Spawner,
 ) -> std::io::Result<Arc<dyn Workloads>> {
+    let identity = platform.identity();
     let (images, doors): (Arc<dyn ImageSource>, _) = match config.runtime {
         RuntimeKind::Docker => {
-            let endpoint = PullEndpoint::start(config.pull_settings(&identity.ca_pem), spawner).await?;
+            let (settings, clock) = (config.pull_settings(identity), Arc::new(SystemClock));
+            let endpoint = PullEndpoint::start(settings, platform.clone(), clock, spawner).await?;
             tracing::info!("images are pulled from {}", endpoint.address());
             (Arc::new(endpoint), Doors::on_port(config.network.instance_api_port, spawner))
         }
@@ -163,7 +169,13 @@ impl Starting {
     }
 }
 
-/// Images for an engine that pulls none.
+impl ImageGate for Platform {
+    fn ask<'a>(&'a self, request: &'a ImageAccessRequest) -> Answer<'a, Result<ImageAccess, CallError>> {
+        Box::pin(self.image_access(request))
+    }
+}
+
+/// Images for an engine that pulls none: nothing of anybody's is run, so nobody is asked.
 pub struct NoImages;
 
 impl ImageSource for NoImages {
@@ -171,10 +183,14 @@ impl ImageSource for NoImages {
         grant.reference.to_string()
     }
 
-    fn open<'a>(&'a self, grant: &'a ImageGrant) -> Answer<'a, Result<PullTicket, Failure>> {
+    fn admit<'a>(&'a self, _: &'a WantedImage<'a>) -> Answer<'a, Result<(), Failure>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn open<'a>(&'a self, wanted: &'a WantedImage<'a>) -> Answer<'a, Result<PullTicket, Failure>> {
         let progress = watch::channel(PullProgress { done_bytes: 0, total_bytes: Some(0) }).1;
         let (username, password) = (String::new(), String::new());
-        let image = self.local_name(grant);
+        let image = self.local_name(wanted.grant);
         let ticket = PullTicket { image, username, password, progress, verdict: Arc::new(Mutex::new(None)) };
         Box::pin(std::future::ready(Ok(ticket)))
     }

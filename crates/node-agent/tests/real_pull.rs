@@ -1,18 +1,25 @@
-//! A real engine pulls from the agent, which fetches from a real registry (Debian's `docker-registry`). A
-//! machine that lacks either fails this test with the command that installs it.
+//! A real engine pulls from the agent, which fetches from a real registry (Debian's `docker-registry`) what the platform
+//! lets it have. A machine that lacks either fails this test with the command that installs it.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::{Digest, FailureReason};
+use gpuaas_api::agent::{ImageAccess, ImageAccessRequest, ImageKey, ImageTrust};
+use gpuaas_domain::Timestamp;
+use gpuaas_node_agent::platform::CallError;
 use gpuaas_node_agent::pull::{PullEndpoint, PullSettings};
-use gpuaas_node_agent::seams::{ImageSource as _, PullTicket};
+use gpuaas_node_agent::seams::{Answer, ImageGate, ImageSource as _, PullTicket, WantedImage};
+use gpuaas_node_agent::wall_clock::SystemClock;
+use gpuaas_oci::sign::PrivateKey;
 use gpuaas_program::Spawner;
-use ring::rand::SecureRandom as _;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use uuid::Uuid;
 
 const SOCKET: &str = "/var/run/docker.sock";
 const REGISTRY: &str = "/usr/bin/docker-registry";
@@ -96,7 +103,7 @@ async fn push_blob(registry: &Registry, repository: &str, bytes: &[u8]) -> Diges
 /// Pushes an image that nobody has seen before; gives the digests of manifest and layer.
 async fn push_image(registry: &Registry, repository: &str) -> (Digest, Digest) {
     let mut content = vec![0; 300_000];
-    ring::rand::SystemRandom::new().fill(&mut content).unwrap();
+    SystemRandom::new().fill(&mut content).unwrap();
     let layer = tar("random.bin", &content);
     let layer_digest = push_blob(registry, repository, &layer).await;
     let config = serde_json::json!({
@@ -119,6 +126,34 @@ async fn push_image(registry: &Registry, repository: &str) -> (Digest, Digest) {
     (digest, layer_digest)
 }
 
+/// A platform that lets the node have everything, until it says no.
+struct Gate {
+    access: ImageAccess,
+    revoked: Mutex<bool>,
+}
+
+impl ImageGate for Gate {
+    fn ask<'a>(&'a self, _: &'a ImageAccessRequest) -> Answer<'a, Result<ImageAccess, CallError>> {
+        let answer = if *self.revoked.lock().unwrap() {
+            let (code, message) = ("artifact_revoked".to_owned(), "It was revoked.".to_owned());
+            Err(CallError::Refused { status: 403, code, message })
+        } else {
+            Ok(self.access.clone())
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(seconds).unwrap()
+}
+
+async fn sign(registry: &Registry, repository: &str, digest: &Digest, key: &PrivateKey) {
+    let client = gpuaas_oci::Registry::new(&registry.url).unwrap();
+    let (repository, now) = (repository.parse().unwrap(), at(1_700_000_000).to_datetime());
+    client.sign(&repository, digest, key, now, &SystemRandom::new()).await.unwrap();
+}
+
 /// `docker pull` with the ticket's credentials in a configuration of its own.
 async fn docker_pull(folder: &Path, ticket: &PullTicket) -> std::process::Output {
     let auth = STANDARD.encode(format!("{}:{}", ticket.username, ticket.password));
@@ -133,6 +168,7 @@ async fn docker(arguments: &[&str]) -> std::process::Output {
     tokio::time::timeout(Duration::from_mins(1), run).await.expect("docker ends in time").unwrap()
 }
 
+/// F-16, F-25, R04, N05.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_engine_pulls_what_it_may_and_nothing_broken() {
     for (part, package) in [(SOCKET, "docker.io"), (REGISTRY, "docker-registry")] {
@@ -147,17 +183,36 @@ async fn a_real_engine_pulls_what_it_may_and_nothing_broken() {
         total_timeout: Duration::from_mins(1),
         connect_timeout: Duration::from_secs(2),
         retry_pause: Duration::from_millis(50),
-        extra_ca_pem: None,
+        platform_url: "https://127.0.0.1:9".to_owned(),
+        platform_ca_pem: String::new(),
     };
-    let endpoint = PullEndpoint::start(settings, &Spawner::default()).await.unwrap();
     let repository = "gpuaas-test/real-pull";
+    let key = PrivateKey::generate(&SystemRandom::new()).unwrap();
+    let trust = ImageTrust {
+        enforce: true,
+        names: vec![format!("{}/{repository}", registry.url.trim_start_matches("http://"))],
+        keys: vec![ImageKey { public_key: key.public().to_pem(), valid_until: None }],
+        accept_unnamed: false,
+    };
+    let (registry_url, expires_at) = (Some(registry.url.clone()), at(2_000_000_000));
+    let access = ImageAccess { registry_url, token: "t".to_owned(), expires_at, trust };
+    let gate = Arc::new(Gate { access, revoked: Mutex::default() });
+    let clock = Arc::new(SystemClock);
+    let endpoint = PullEndpoint::start(settings, gate.clone(), clock, &Spawner::default()).await.unwrap();
     let (digest, _) = push_image(&registry, repository).await;
     let grant = |digest: &Digest| ImageGrant {
         reference: format!("registry.example.com/{repository}@{digest}").parse().unwrap(),
-        upstream: registry.url.clone(),
+    };
+    let open = async |digest: &Digest| {
+        let grant = grant(digest);
+        let wanted = WantedImage { instance: Uuid::from_u128(1), generation: 1, grant: &grant };
+        endpoint.open(&wanted).await
     };
 
-    let ticket = endpoint.open(&grant(&digest)).await.unwrap();
+    let unsigned = open(&digest).await.err().unwrap();
+    assert_eq!(unsigned.reason, FailureReason::ImageUntrusted, "{unsigned}");
+    sign(&registry, repository, &digest, &key).await;
+    let ticket = open(&digest).await.unwrap();
     let pulled = docker_pull(folder.path(), &ticket).await;
     assert!(pulled.status.success(), "{}", String::from_utf8_lossy(&pulled.stderr));
     let progress = *ticket.progress.borrow();
@@ -165,6 +220,10 @@ async fn a_real_engine_pulls_what_it_may_and_nothing_broken() {
     let found = docker(&["image", "inspect", "--format", "{{json .RepoDigests}}", &ticket.image]).await;
     let found = String::from_utf8(found.stdout).unwrap();
     assert!(found.contains(&endpoint.local_name(&grant(&digest))), "{found}");
+    *gate.revoked.lock().unwrap() = true;
+    let revoked = open(&digest).await.err().unwrap();
+    assert_eq!(revoked.reason, FailureReason::ImageNotAllowed, "{revoked}");
+    *gate.revoked.lock().unwrap() = false;
     docker(&["rmi", &ticket.image]).await;
 
     // A layer that was changed on the registry's disk never becomes an image (N05).
@@ -175,7 +234,8 @@ async fn a_real_engine_pulls_what_it_may_and_nothing_broken() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[600] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let ticket = endpoint.open(&grant(&digest)).await.unwrap();
+    sign(&registry, repository, &digest, &key).await;
+    let ticket = open(&digest).await.unwrap();
     let pulled = docker_pull(folder.path(), &ticket).await;
     assert!(!pulled.status.success());
     let verdict = ticket.verdict.lock().unwrap().clone().unwrap();

@@ -18,7 +18,7 @@ pub mod sign;
 #[cfg(feature = "client")]
 pub use client::{
     BlobHead, BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted,
-    Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Settings, TokenRealm,
+    Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Renewal, Settings, TokenRealm, TokenSource,
 };
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
 pub use json::BadJson;

@@ -234,7 +234,7 @@ fn order(order: Order, generation: u64, key: &Ed25519KeyPair) -> Request<Full<By
 fn spec() -> WorkloadSpec {
     let component = serde_json::json!({
         "name": "main", "cpu_millis": 100, "memory_mib": 64, "pids": 10,
-        "image": {"upstream": "https://r.example.com", "reference": format!("r.example.com/web@sha256:{}", "a".repeat(64))},
+        "image": {"reference": format!("r.example.com/web@sha256:{}", "a".repeat(64))},
     });
     serde_json::from_value(serde_json::json!({
         "components": [component], "readiness_deadline_seconds": 30, "stop_grace_seconds": 0,
@@ -257,9 +257,10 @@ async fn an_order_over_the_link_becomes_a_running_workload_and_ends_with_a_recei
     let config =
         Config { state_dir: folder.path().into(), runtime: RuntimeKind::Simulated, ..Config::default() };
     let spawner = Spawner::default();
-    let workloads = crate::wiring::start_workloads(&config, &identity, &key, &spawner).await.unwrap();
+    let caller = Arc::new(Platform::new(identity, key.clone(), Arc::new(SystemClock)).unwrap());
+    let workloads = crate::wiring::start_workloads(&config, &caller, &key, &spawner).await.unwrap();
     start(Parts {
-        platform: Arc::new(Platform::new(identity, key.clone(), Arc::new(SystemClock)).unwrap()),
+        platform: caller,
         workloads,
         look: config.look(key.public()),
         runtime: crate::wiring::watch_engine(&config, &spawner).await,

@@ -10,6 +10,7 @@ use gpuaas_domain::{FieldError, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::identity::Identity;
 use crate::inventory::{DeclaredGpus, Look};
 use crate::pull::PullSettings;
 use crate::runtime::subnet::Subnet;
@@ -307,7 +308,7 @@ impl Config {
         }
     }
 
-    pub fn pull_settings(&self, ca_pem: &str) -> PullSettings {
+    pub fn pull_settings(&self, identity: &Identity) -> PullSettings {
         PullSettings {
             state_dir: self.state_dir.clone(),
             images_dir: match self.runtime {
@@ -318,7 +319,8 @@ impl Config {
             total_timeout: seconds(self.pull.deadline_seconds),
             connect_timeout: seconds(self.pull.connect_seconds),
             retry_pause: Duration::from_millis(400),
-            extra_ca_pem: Some(ca_pem.to_owned()),
+            platform_url: identity.server_url.clone(),
+            platform_ca_pem: identity.ca_pem.clone(),
         }
     }
 

@@ -17,7 +17,15 @@ use super::scratch;
 use super::slot::Component;
 use crate::runtime::subnet::Subnet;
 use crate::runtime::{ContainerPlan, ContainerView, State, User, network_name};
-use crate::seams::{Failure, PullTicket};
+use crate::seams::{Failure, PullTicket, WantedImage};
+
+/// An image that the engine has.
+struct ReadyImage {
+    /// Who its process is.
+    user: User,
+    /// Just now.
+    pulled: bool,
+}
 
 impl Actor {
     pub(super) async fn launch(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
@@ -35,6 +43,11 @@ impl Actor {
             self.show_phase(Phase::Creating);
         }
         let subnet = self.ensure_network(spec, &found).await?;
+        // Made by an earlier run of the agent and never started: as good as not made.
+        let unstarted = spec.components.iter().filter(|component| {
+            of_component(&found.containers, component).is_some_and(|found| found.state == State::Created)
+        });
+        try_join_all(unstarted.map(|component| self.admit(component))).await?;
         if missing.is_empty() {
             self.open_door_for(spec, subnet).await?;
         } else {
@@ -51,8 +64,13 @@ impl Actor {
         missing: &[&ComponentSpec],
         subnet: Subnet,
     ) -> Result<(), Halt> {
-        let users = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
+        let images = try_join_all(missing.iter().map(|component| self.ensure_image(component))).await?;
         self.show_phase(Phase::Creating);
+        if images.iter().any(|image| image.pulled) {
+            // That may have taken long: what was revoked meanwhile does not start.
+            try_join_all(missing.iter().map(|component| self.admit(component))).await?;
+        }
+        let users: Vec<User> = images.into_iter().map(|image| image.user).collect();
         let mut folders: BTreeMap<&str, Vec<(PathBuf, String)>> = BTreeMap::new();
         for (component, user) in missing.iter().zip(&users) {
             let binds =
@@ -104,32 +122,46 @@ impl Actor {
         }
     }
 
-    /// The image is there, pulled now or before; gives who its process is.
-    async fn ensure_image(&self, component: &ComponentSpec) -> Result<User, Halt> {
+    /// Whether the image may be used now, whatever the engine has.
+    async fn admit(&self, component: &ComponentSpec) -> Result<(), Halt> {
+        let wanted = self.wanted(component);
+        Ok(self.unless_superseded(self.shared.options.images.admit(&wanted)).await??)
+    }
+
+    fn wanted<'a>(&self, component: &'a ComponentSpec) -> WantedImage<'a> {
+        WantedImage { instance: self.instance, generation: self.record.generation, grant: &component.image }
+    }
+
+    /// The image is there and may be used, pulled now or before.
+    async fn ensure_image(&self, component: &ComponentSpec) -> Result<ReadyImage, Halt> {
         let name = self.shared.options.images.local_name(&component.image);
         let mut user = self.runtime().find_image_user(&name).await?;
-        if user.is_none() {
+        let pulled = user.is_none();
+        if pulled {
             self.show_phase(Phase::Pulling);
             step!(self.shared.options.faults, "agent.pull", self.pull(component).await)?;
             user = self.runtime().find_image_user(&name).await?;
+        } else {
+            self.admit(component).await?;
         }
         let Some(user) = user else {
             let detail = format!("The engine pulled {name} and does not know it.");
             return Err(Halt::Failed(Failure::new(FailureReason::ImagePullFailed, detail)));
         };
-        Ok(match component.user {
+        let user = match component.user {
             RunAs::Image if user.uid == 0 => User::numeric(NOBODY),
             RunAs::Image => user,
             RunAs::User { uid, gid } => User::numeric((uid, gid)),
             RunAs::Root => User::numeric((0, 0)),
-        })
+        };
+        Ok(ReadyImage { user, pulled })
     }
 
     async fn pull(&self, component: &ComponentSpec) -> Result<(), Halt> {
         let deadline = self.limits().pull_deadline;
         let pulling = async {
             let _turn = self.shared.pulls.acquire().await.expect("nobody closes it");
-            let ticket = self.shared.options.images.open(&component.image).await?;
+            let ticket = self.shared.options.images.open(&self.wanted(component)).await?;
             let pulled = tokio::select! {
                 pulled = self.runtime().pull(&ticket) => pulled,
                 never = self.show_progress(&ticket) => match never {},

@@ -17,9 +17,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::manifest::Part;
-use super::ticket::{Flow, Ticket};
-use super::upstream::Upstream;
+use super::ticket::{Flow, Part, Ticket};
 use super::{Tickets, lock};
 use crate::http_door::{Door, Limits};
 use crate::seams::Failure;
@@ -28,16 +26,10 @@ type Answer = Response<UnsyncBoxBody<Bytes, Failure>>;
 
 struct Endpoint {
     tickets: Arc<Tickets>,
-    upstream: Arc<Upstream>,
 }
 
-pub(super) fn start(
-    listener: TcpListener,
-    tickets: Arc<Tickets>,
-    upstream: Arc<Upstream>,
-    spawner: &Spawner,
-) {
-    let endpoint = Arc::new(Endpoint { tickets, upstream });
+pub(super) fn start(listener: TcpListener, tickets: Arc<Tickets>, spawner: &Spawner) {
+    let endpoint = Arc::new(Endpoint { tickets });
     let door = Door::new(listener, Limits::default(), spawner.clone());
     spawner.spawn_until_stop(door.serve(move |request: Request<Incoming>, _| {
         let endpoint = endpoint.clone();
@@ -78,15 +70,15 @@ impl Endpoint {
             Some(Wanted::Version) => whole(StatusCode::OK, "application/json", Bytes::from_static(b"{}")),
             // Once broken, the engine is told not to try again.
             Some(_) if ticket.broken().is_some() => denied(&ticket),
-            Some(Wanted::Manifest(repository, digest)) if repository == ticket.repository => {
+            Some(Wanted::Manifest(repository, digest)) if repository == ticket.image.repository.as_str() => {
                 match ticket.manifests.get(&digest) {
                     Some((bytes, kind)) => of_digest(whole(StatusCode::OK, kind, bytes.clone()), &digest),
                     None => missing(),
                 }
             }
-            Some(Wanted::Blob(repository, digest)) if repository == ticket.repository => {
+            Some(Wanted::Blob(repository, digest)) if repository == ticket.image.repository.as_str() => {
                 match ticket.blobs.iter().find(|part| part.digest == digest) {
-                    Some(part) => self.blob(&ticket, part.clone(), head).await,
+                    Some(part) => blob(&ticket, part.clone(), head).await,
                     None => missing(),
                 }
             }
@@ -102,26 +94,26 @@ impl Endpoint {
         let ticket = lock(&self.tickets).get(username)?.clone();
         (ticket.password == Digest::of(password.as_bytes()) && !ticket.is_dead()).then_some(ticket)
     }
+}
 
-    async fn blob(&self, ticket: &Arc<Ticket>, part: Part, head: bool) -> Answer {
-        let (digest, size) = (part.digest.clone(), part.size);
-        let body = if head {
-            empty()
-        } else {
-            match Flow::open(ticket.clone(), self.upstream.clone(), part).await {
-                Ok(flow) => stream_of(flow),
-                Err(failure) => {
-                    ticket.break_off(failure);
-                    return denied(ticket);
-                }
+async fn blob(ticket: &Arc<Ticket>, part: Part, head: bool) -> Answer {
+    let (digest, size) = (part.digest.clone(), part.size);
+    let body = if head {
+        empty()
+    } else {
+        match Flow::open(ticket.clone(), part).await {
+            Ok(flow) => stream_of(flow),
+            Err(failure) => {
+                ticket.break_off(failure);
+                return denied(ticket);
             }
-        };
-        let mut answer = of_digest(Response::new(body), &digest);
-        let headers = answer.headers_mut();
-        headers.insert(header::CONTENT_LENGTH, size.into());
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-        answer
-    }
+        }
+    };
+    let mut answer = of_digest(Response::new(body), &digest);
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, size.into());
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    answer
 }
 
 /// Nothing is fetched before the engine has taken what came before.

@@ -2,25 +2,46 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
-use gpuaas_agent_protocol::Digest;
 use gpuaas_agent_protocol::report::PullProgress;
+use gpuaas_agent_protocol::{Digest, FailureReason};
+use gpuaas_oci::manifest::Descriptor;
+use gpuaas_oci::{BlobReader, Registry};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use super::manifest::Part;
-use super::upstream::{Source, Upstream, mismatch};
+use super::Admitted;
+use super::registries::failed;
 use crate::seams::Failure;
 
-/// A broken stream is taken up again where it stopped this often.
-const MAX_RESUMES: u32 = 5;
+/// A part of an image: so many bytes of this digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) digest: Digest,
+    pub(super) size: u64,
+}
+
+impl Part {
+    /// The same layer twice is transferred once.
+    pub(super) fn each_once<'a>(descriptors: impl IntoIterator<Item = &'a Descriptor>) -> Vec<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        for Descriptor { digest, size, .. } in descriptors {
+            if !parts.iter().any(|known| known.digest == *digest) {
+                parts.push(Self { digest: digest.clone(), size: *size });
+            }
+        }
+        parts
+    }
+}
 
 pub(super) struct Ticket {
     pub(super) username: String,
     /// Of the password: comparing hashes tells nothing about how much of a guess was right.
     pub(super) password: Digest,
-    pub(super) repository: String,
-    pub(super) source: Source,
+    pub(super) image: Admitted,
+    pub(super) stall_timeout: Duration,
     /// Bytes and content type of the granted manifest, and of the one an index leads to.
     pub(super) manifests: BTreeMap<Digest, (Bytes, String)>,
     pub(super) blobs: Vec<Part>,
@@ -33,8 +54,8 @@ pub(super) struct Ticket {
 impl Ticket {
     pub(super) fn new(
         credentials: (String, Digest),
-        repository: String,
-        source: Source,
+        image: Admitted,
+        stall_timeout: Duration,
         manifests: BTreeMap<Digest, (Bytes, String)>,
         blobs: Vec<Part>,
     ) -> Self {
@@ -42,8 +63,8 @@ impl Ticket {
         Self {
             username: credentials.0,
             password: credentials.1,
-            repository,
-            source,
+            image,
+            stall_timeout,
             manifests,
             blobs,
             verdict: Arc::default(),
@@ -71,7 +92,8 @@ impl Ticket {
 
     /// The first failure is the one that explains the others.
     pub(super) fn break_off(&self, failure: Failure) {
-        tracing::warn!(reason = failure.reason.name(), "a pull of {} broke off: {failure}", self.repository);
+        let repository = &self.image.repository;
+        tracing::warn!(reason = failure.reason.name(), "a pull of {repository} broke off: {failure}");
         self.verdict.lock().expect("no holder of a verdict panics").get_or_insert(failure);
     }
 
@@ -87,26 +109,20 @@ impl Ticket {
 /// A blob on its way: hashed while it flows, its last bytes held back until the hash is right.
 pub(super) struct Flow {
     ticket: Arc<Ticket>,
-    upstream: Arc<Upstream>,
-    part: Part,
-    response: reqwest::Response,
-    hash: ring::digest::Context,
-    offset: u64,
+    digest: Digest,
+    reader: BlobReader<Arc<Registry>>,
     held: Option<Bytes>,
-    resumes: u32,
     ended: bool,
 }
 
 impl Flow {
-    pub(super) async fn open(
-        ticket: Arc<Ticket>,
-        upstream: Arc<Upstream>,
-        part: Part,
-    ) -> Result<Self, Failure> {
-        let response = upstream.blob(&ticket.source, &part.digest, part.size, 0).await?;
-        let hash = ring::digest::Context::new(&ring::digest::SHA256);
-        let (offset, held, resumes, ended) = (0, None, 0, false);
-        Ok(Self { ticket, upstream, part, response, hash, offset, held, resumes, ended })
+    /// With the first bytes at hand: until they are there, a refusal can still be told.
+    pub(super) async fn open(ticket: Arc<Ticket>, part: Part) -> Result<Self, Failure> {
+        let Admitted { registry, repository, .. } = &ticket.image;
+        let reader = BlobReader::new(registry.clone(), repository, &part.digest, part.size);
+        let mut flow = Self { ticket, digest: part.digest, reader, held: None, ended: false };
+        flow.held = flow.piece().await?;
+        Ok(flow)
     }
 
     /// The next bytes; after an error nothing more comes and the connection is cut.
@@ -114,56 +130,38 @@ impl Flow {
         if self.ended {
             return None;
         }
-        let next = self.advance().await;
-        if let Err(failure) = &next {
-            self.ended = true;
-            self.ticket.break_off(failure.clone());
-        }
-        next.transpose()
-    }
-
-    async fn advance(&mut self) -> Result<Option<Bytes>, Failure> {
-        loop {
-            if self.ticket.is_dead() {
-                return Err(super::upstream::failed("the pull was given up"));
+        let before = self.held.take()?;
+        match self.piece().await {
+            Ok(piece) => {
+                self.held = piece;
+                Some(Ok(before))
             }
-            match self.upstream.chunk(&self.ticket.source, &mut self.response).await? {
-                Ok(Some(chunk)) if chunk.is_empty() => {}
-                Ok(Some(chunk)) => {
-                    self.offset += chunk.len() as u64;
-                    if self.offset > self.part.size {
-                        return Err(mismatch(
-                            &self.part.digest,
-                            "the registry sent more than the manifest says",
-                        ));
-                    }
-                    self.hash.update(&chunk);
-                    self.ticket.count(&self.part.digest, self.offset);
-                    if let Some(before) = self.held.replace(chunk) {
-                        return Ok(Some(before));
-                    }
-                }
-                Ok(None) if self.offset == self.part.size => {
-                    self.ended = true;
-                    let hash = self.hash.clone().finish();
-                    if gpuaas_agent_protocol::image::hex(hash.as_ref()) != self.part.digest.hex() {
-                        return Err(mismatch(&self.part.digest, "the registry sent other bytes"));
-                    }
-                    return Ok(self.held.take());
-                }
-                Ok(None) => self.resume("it ended early").await?,
-                Err(why) => self.resume(&why).await?,
+            Err(failure) => {
+                self.ended = true;
+                self.ticket.break_off(failure.clone());
+                Some(Err(failure))
             }
         }
     }
 
-    async fn resume(&mut self, why: &str) -> Result<(), Failure> {
-        self.resumes += 1;
-        if self.resumes > MAX_RESUMES {
-            return Err(super::upstream::failed(format!("the registry keeps breaking off: {why}")));
+    /// From the registry; none at the end of a blob that is what its digest says.
+    async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Ticket { image, stall_timeout, .. } = &*self.ticket;
+        if self.ticket.is_dead() {
+            return Err(failed("the pull was given up"));
         }
-        let (ticket, part) = (&self.ticket, &self.part);
-        self.response = self.upstream.blob(&ticket.source, &part.digest, part.size, self.offset).await?;
-        Ok(())
+        let silent = Instant::now() + *stall_timeout;
+        let late = |_| {
+            let detail = if silent < image.access.deadline {
+                format!("the registry sent nothing for {} s", stall_timeout.as_secs_f32())
+            } else {
+                "the image did not arrive before its deadline".to_owned()
+            };
+            Failure::new(FailureReason::ImagePullTimeout, detail)
+        };
+        let next = tokio::time::timeout_at(silent.min(image.access.deadline), self.reader.next()).await;
+        let piece = next.map_err(late)?.map_err(|error| image.access.failure(&error, &self.digest))?;
+        self.ticket.count(&self.digest, self.reader.done());
+        Ok(piece)
     }
 }

@@ -20,6 +20,7 @@ use gpuaas_node_agent::runtime::docker::{DockerOptions, DockerRuntime};
 use gpuaas_node_agent::runtime::labels::Labels;
 use gpuaas_node_agent::runtime::suite::{Subject, runtime_suite};
 use gpuaas_node_agent::runtime::{ContainerRuntime, Guarding, NetworkPlan};
+use gpuaas_node_agent::seams::Failure;
 use ring::signature::KeyPair as _;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -151,6 +152,18 @@ async fn docker_passes_the_suite() {
         subnets: (0..16).map(|index| format!("10.214.77.{}/28", index * 16).parse().unwrap()).collect(),
     };
     runtime_suite(&*real.engine, &subject).await;
+}
+
+/// F-25, R07: the engine has the image, the platform says no.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_private_image_in_the_engine_is_not_started_without_leave() {
+    let real = Real::new("").await;
+    let refusal = Failure::new(FailureReason::ImageNotAllowed, "not_found: There is no such image.");
+    *real.node.images.refusal.lock().unwrap() = Some(refusal);
+    let executor = real.node.start(Faults::none()).await;
+    let failed = real.node.reach(&executor, random_id(), 1, launch(vec![shell("")]), Phase::Failed).await;
+    assert_eq!(failed.reason, Some(FailureReason::ImageNotAllowed));
+    assert!(real.engine.list(real.node.id, None).await.unwrap().containers.is_empty());
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ fn component_values() -> Vec<(&'static str, Value)> {
             "readiness",
             json!({"check": {"kind": "http", "port": 80, "path": "/", "host": "169.254.169.254"}, "interval_ms": 100, "timeout_ms": 100, "failures": 1}),
         ),
-        ("image", json!({"reference": "registry.example.com/a:latest", "upstream": "https://r.example.com"})),
+        ("image", json!({"reference": "registry.example.com/a:latest"})),
         (
             "image",
             json!({"reference": format!("registry.example.com/a@sha256:{}", "ab".repeat(32)), "upstream": "file:///etc/shadow"}),

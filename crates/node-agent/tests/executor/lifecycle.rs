@@ -15,7 +15,7 @@ use gpuaas_node_agent::executor::Executor;
 use gpuaas_node_agent::runtime::simulated::{Behaviour, SimulatedRuntime};
 use gpuaas_node_agent::runtime::suite::{Subject, runtime_suite};
 use gpuaas_node_agent::runtime::{ContainerRuntime, bridge_name};
-use gpuaas_node_agent::seams::{Failure, ImageSource as _};
+use gpuaas_node_agent::seams::{Failure, ImageSource as _, WantedImage};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -32,7 +32,9 @@ fn node() -> (Node, SimulatedRuntime) {
 #[tokio::test]
 async fn the_simulated_engine_passes_the_suite() {
     let (node, engine) = node();
-    let ticket = node.images.open(&image("main")).await.unwrap();
+    let grant = image("main");
+    let wanted = WantedImage { instance: random_id(), generation: 1, grant: &grant };
+    let ticket = node.images.open(&wanted).await.unwrap();
     engine.pull(&ticket).await.unwrap();
     let subject = Subject {
         node: node.id,
@@ -177,6 +179,73 @@ async fn a_pull_that_takes_too_long_is_named_so_and_the_source_knows_better_than
     let broken =
         node.reach(&executor, random_id(), 1, launch(vec![component("broken")]), Phase::Failed).await;
     assert_eq!(broken.reason, Some(FailureReason::ImageDigestMismatch));
+}
+
+fn not_allowed() -> Failure {
+    Failure::new(FailureReason::ImageNotAllowed, "artifact_revoked: It was revoked.")
+}
+
+/// F-16, F-25, R04, R07: that the engine has an image is no leave to start it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_in_the_cache_starts_only_if_the_platform_lets_it() {
+    let (node, engine) = node();
+    let executor = node.start(Faults::none()).await;
+    let order = || launch(vec![component("main"), component("side")]);
+    let first = random_id();
+    node.reach(&executor, first, 1, order(), Phase::Running).await;
+    node.reach(&executor, first, 2, stop(), Phase::Stopped).await;
+    let before = (engine.counts().pulls, engine.counts().creates.len(), engine.counts().starts);
+    assert_eq!(before, (2, 2, 2));
+
+    *node.images.refusal.lock().unwrap() = Some(not_allowed());
+    node.images.asked.lock().unwrap().clear();
+    let again = node.reach(&executor, first, 3, order(), Phase::Failed).await;
+    let stranger = random_id();
+    let other = node.reach(&executor, stranger, 1, order(), Phase::Failed).await;
+    for report in [again, other] {
+        assert_eq!(report.reason, Some(FailureReason::ImageNotAllowed));
+        assert_eq!(report.detail.as_deref(), Some("artifact_revoked: It was revoked."));
+    }
+    let counts = engine.counts();
+    assert_eq!((counts.pulls, counts.creates.len(), counts.starts), before, "nothing was made or started");
+    let asked = node.images.asked.lock().unwrap().clone();
+    assert!(asked.contains(&(first, 3, "main".to_owned())), "{asked:?}");
+    assert!(asked.contains(&(stranger, 1, "main".to_owned())), "{asked:?}");
+}
+
+/// R04: revoked after the last byte of a pull was asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_revoked_while_it_is_pulled_does_not_start() {
+    let (node, engine) = node();
+    engine.behave("main", Behaviour { pull_time: Duration::from_millis(300), ..Behaviour::default() });
+    let executor = node.start(Faults::none()).await;
+    let instance = random_id();
+    node.reach(&executor, instance, 1, launch(vec![component("main")]), Phase::Pulling).await;
+    *node.images.refusal.lock().unwrap() = Some(not_allowed());
+    let failed = wait_phase(&executor, instance, 1, Phase::Failed).await;
+    assert_eq!(failed.reason, Some(FailureReason::ImageNotAllowed));
+    assert_eq!((engine.counts().creates.len(), engine.counts().starts), (0, 0));
+}
+
+/// R04: an agent that ended between making a container and starting it asks once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_was_made_and_never_started_is_asked_for_again() {
+    let (node, engine) = node();
+    let broken = Failure::new(FailureReason::EngineUnavailable, "for the moment");
+    engine.behave("main", Behaviour { start_failure: Some(broken), ..Behaviour::default() });
+    let executor = node.start(Faults::none()).await;
+    let instance = random_id();
+    node.order(&executor, instance, 1, launch(vec![component("main")])).await.unwrap();
+    wait_for(&executor, instance, "the fault", |r| r.reason == Some(FailureReason::EngineUnavailable)).await;
+    executor.shutdown().await;
+    drop(executor);
+    assert_eq!((engine.counts().creates.len(), engine.counts().starts), (1, 0));
+    engine.behave("main", Behaviour::default());
+    *node.images.refusal.lock().unwrap() = Some(not_allowed());
+    let executor = node.start(Faults::none()).await;
+    let failed = wait_phase(&executor, instance, 1, Phase::Failed).await;
+    assert_eq!(failed.reason, Some(FailureReason::ImageNotAllowed));
+    assert_eq!(engine.counts().starts, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,7 +19,7 @@ use gpuaas_faults::Faults;
 use gpuaas_node_agent::clock::Uptime;
 use gpuaas_node_agent::executor::{Executor, ExecutorOptions, Limits};
 use gpuaas_node_agent::runtime::ContainerRuntime;
-use gpuaas_node_agent::seams::{Answer, Failure, ImageSource, InstanceDoor, PullTicket};
+use gpuaas_node_agent::seams::{Answer, Failure, ImageSource, InstanceDoor, PullTicket, WantedImage};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use tokio::io::AsyncWriteExt as _;
@@ -48,12 +48,16 @@ pub(crate) struct Images {
     pub(crate) name: Option<String>,
     pub(crate) progress: watch::Sender<PullProgress>,
     pub(crate) verdict: Arc<Mutex<Option<Failure>>>,
+    /// What every question whether an image may be used is answered with, if set.
+    pub(crate) refusal: Mutex<Option<Failure>>,
+    /// Instance, generation and repository of every such question.
+    pub(crate) asked: Mutex<Vec<(Uuid, u64, String)>>,
 }
 
 impl Images {
     pub(crate) fn new(name: Option<String>) -> Self {
         let progress = watch::Sender::new(PullProgress { done_bytes: 0, total_bytes: None });
-        Self { name, progress, verdict: Arc::default() }
+        Self { name, progress, verdict: Arc::default(), refusal: Mutex::default(), asked: Mutex::default() }
     }
 }
 
@@ -64,10 +68,17 @@ impl ImageSource for Images {
         })
     }
 
-    fn open<'a>(&'a self, grant: &'a ImageGrant) -> Answer<'a, Result<PullTicket, Failure>> {
+    fn admit<'a>(&'a self, wanted: &'a WantedImage<'a>) -> Answer<'a, Result<(), Failure>> {
+        let repository = wanted.grant.reference.repository().to_owned();
+        self.asked.lock().unwrap().push((wanted.instance, wanted.generation, repository));
+        let refusal = self.refusal.lock().unwrap().clone();
+        Box::pin(std::future::ready(refusal.map_or(Ok(()), Err)))
+    }
+
+    fn open<'a>(&'a self, wanted: &'a WantedImage<'a>) -> Answer<'a, Result<PullTicket, Failure>> {
         Box::pin(async move {
             Ok(PullTicket {
-                image: self.local_name(grant),
+                image: self.local_name(wanted.grant),
                 username: "u".to_owned(),
                 password: "p".to_owned(),
                 progress: self.progress.subscribe(),
@@ -285,7 +296,7 @@ pub(crate) async fn wait_phase(
 
 pub(crate) fn image(repository: &str) -> ImageGrant {
     let reference = format!("registry.example.com/{repository}@sha256:{}", "ab".repeat(32));
-    ImageGrant { reference: reference.parse().unwrap(), upstream: "https://registry.example.com".to_owned() }
+    ImageGrant { reference: reference.parse().unwrap() }
 }
 
 pub(crate) fn component(name: &str) -> ComponentSpec {

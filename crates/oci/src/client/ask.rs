@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 
-use super::{ClientError, Redirects, Registry, Result, Scope, plain};
+use super::{ClientError, Credentials, Redirects, Registry, Result, Scope, plain};
 
 const MOST_REDIRECTS: usize = 3;
 /// What a registry says about a refusal: enough for a person.
@@ -78,6 +78,9 @@ impl Registry {
 
     /// Asks with what we have; if the registry wants a proof, asks once more with it.
     pub(super) async fn ask_as_known(&self, ask: &Ask) -> Result<Response> {
+        if let Some(Credentials::Issued(source)) = &self.credentials {
+            return self.ask_as_issued(ask, source.as_ref()).await;
+        }
         let known = self.known_authorization(&ask.scope);
         let response = self.ask_following(ask, known.as_ref()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {

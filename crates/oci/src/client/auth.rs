@@ -4,6 +4,10 @@
 //! or was allowed by name together with its service. A token goes to the registry's origin. Nothing goes anywhere else:
 //! not after a redirect, not to an address with a user in it, not from an encrypted connection to a plain one.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
@@ -11,7 +15,7 @@ use reqwest::{Method, Response, StatusCode, Url};
 use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge, Scope};
-use super::{ClientError, Registry, Result, read_limited};
+use super::{Ask, ClientError, Registry, Result, read_limited};
 use crate::SecretText;
 use crate::json::{self, BadJson};
 
@@ -23,6 +27,21 @@ pub enum Credentials {
     Password { user: String, password: SecretText },
     /// Made for this registry already; shown to it at once.
     Token(SecretText),
+    /// Made for this registry by somebody who makes another when it is refused. Where the registry would send us for
+    /// one is not even read.
+    Issued(Arc<dyn TokenSource>),
+}
+
+pub type Renewal<'a> =
+    Pin<Box<dyn Future<Output = std::result::Result<Arc<SecretText>, String>> + Send + 'a>>;
+
+/// Makes the tokens for one registry.
+pub trait TokenSource: Send + Sync {
+    /// The one to show now.
+    fn token(&self) -> Arc<SecretText>;
+
+    /// Another, because the registry refused this one; or why there is none.
+    fn renew<'a>(&'a self, refused: &'a Arc<SecretText>) -> Renewal<'a>;
 }
 
 /// A token server beside the registry: exactly this address, for exactly this service. Without the service a registry
@@ -41,6 +60,10 @@ impl Credentials {
     }
 }
 
+fn bearer(token: &SecretText) -> Option<HeaderValue> {
+    sensitive(&Zeroizing::new(format!("Bearer {}", token.expose())))
+}
+
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
@@ -51,9 +74,33 @@ impl Registry {
     /// What to say with the first request: a token that is there already.
     pub(super) fn known_authorization(&self, scope: &Scope) -> Option<HeaderValue> {
         if let Some(Credentials::Token(token)) = &self.credentials {
-            return sensitive(&Zeroizing::new(format!("Bearer {}", token.expose())));
+            return bearer(token);
         }
         self.tokens.lock().ok()?.get(scope).cloned()
+    }
+
+    /// Asks with the token of the moment; if the registry refuses it, once more with the next.
+    pub(super) async fn ask_as_issued(&self, ask: &Ask, source: &dyn TokenSource) -> Result<Response> {
+        let token = source.token();
+        let response = self.ask_following(ask, bearer(&token).as_ref()).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let had_credentials = response.url().origin() == self.base.origin();
+        let unauthorized = |response: &Response| ClientError::Unauthorized {
+            url: super::plain(response.url()),
+            had_credentials,
+        };
+        if !had_credentials {
+            return Err(unauthorized(&response));
+        }
+        let token = source.renew(&token).await.map_err(|why| ClientError::NotRenewed { why })?;
+        let response = self.ask_following(ask, bearer(&token).as_ref()).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            Err(unauthorized(&response))
+        } else {
+            Ok(response)
+        }
     }
 
     /// What to say after the registry asked who we are.

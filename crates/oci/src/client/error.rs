@@ -60,6 +60,10 @@ pub enum ClientError {
     UnknownChallenge {
         url: String,
     },
+    /// The registry refused the token, and whoever issues them gives no other.
+    NotRenewed {
+        why: String,
+    },
     /// The token server answered, but with no token.
     NoToken {
         realm: String,
@@ -121,6 +125,7 @@ impl fmt::Display for ClientError {
             Self::UnknownChallenge { url } => {
                 write!(f, "{url} wants a proof that is neither Basic nor Bearer")
             }
+            Self::NotRenewed { why } => write!(f, "there is no token for the registry any more: {why}"),
             Self::NoToken { realm, why } => write!(f, "{realm} gave no token: {why}"),
             Self::TooLarge { url, most } => write!(f, "{url} sends more than {most} bytes"),
             Self::OtherDigest { ours, theirs } => write!(f, "the registry has {theirs}, but it is {ours}"),
@@ -148,6 +153,7 @@ impl StdError for ClientError {
             | Self::TooManyRedirects { .. }
             | Self::ForeignRealm { .. }
             | Self::UnknownChallenge { .. }
+            | Self::NotRenewed { .. }
             | Self::NoToken { .. }
             | Self::TooLarge { .. }
             | Self::OtherDigest { .. }
@@ -173,6 +179,7 @@ impl ClientError {
             | Self::TooManyRedirects { .. }
             | Self::ForeignRealm { .. }
             | Self::UnknownChallenge { .. }
+            | Self::NotRenewed { .. }
             | Self::NoToken { .. }
             | Self::TooLarge { .. }
             | Self::OtherDigest { .. }

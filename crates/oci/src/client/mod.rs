@@ -26,7 +26,7 @@ use reqwest::header::HeaderValue;
 use reqwest::{Response, Url};
 
 use ask::{Ask, Follow, read_limited};
-pub use auth::{Credentials, TokenRealm};
+pub use auth::{Credentials, Renewal, TokenRealm, TokenSource};
 pub use blob::{BlobHead, Mounted};
 pub(crate) use challenge::Scope;
 pub use error::ClientError;
@@ -104,20 +104,8 @@ impl Registry {
     }
 
     pub fn with(base_url: &str, credentials: Option<Credentials>, settings: Settings) -> Result<Self> {
-        let unusable =
-            |why: &str| ClientError::Unusable { what: format!("{base_url} is no registry: {why}") };
-        let base = Url::parse(base_url).map_err(|error| unusable(&error.to_string()))?;
-        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(unusable("it must be http:// or https:// and a host"));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(ClientError::Unusable {
-                what: "credentials do not belong into an address".to_owned(),
-            });
-        }
-        if base.path() != "/" || base.query().is_some() || base.fragment().is_some() {
-            return Err(unusable("it must end after host and port"));
-        }
+        let base = parse_base(base_url)?;
+        let unusable = |why: &str| no_registry(base_url, why);
         // A colon ends the name in the header, so the rest would become the password.
         if let Some(Credentials::Password { user, .. }) = &credentials
             && (user.contains(':') || user.chars().any(char::is_control))
@@ -146,11 +134,26 @@ impl Registry {
             builder = builder.tls_certs_merge(roots);
         }
         let http = builder.build().map_err(|error| unusable(&error.to_string()))?;
+        Ok(Self::at(base, http, credentials, settings))
+    }
+
+    /// Over connections that the caller keeps for many registries or identities. The HTTP client must follow no
+    /// redirects by itself; whom it trusts and how it connects is its own affair, whatever the settings say.
+    pub fn over(
+        http: reqwest::Client,
+        base_url: &str,
+        credentials: Option<Credentials>,
+        settings: Settings,
+    ) -> Result<Self> {
+        Ok(Self::at(parse_base(base_url)?, http, credentials, settings))
+    }
+
+    fn at(base: Url, http: reqwest::Client, credentials: Option<Credentials>, settings: Settings) -> Self {
         let host = base.host_str().and_then(|host| {
             let port = base.port().map_or(String::new(), |port| format!(":{port}"));
             format!("{host}{port}").parse().ok()
         });
-        Ok(Self { http, base, host, credentials, tokens: Mutex::default(), settings })
+        Self { http, base, host, credentials, tokens: Mutex::default(), settings }
     }
 
     /// `host/repository`, as a signature names it.
@@ -189,6 +192,25 @@ impl Registry {
         }
         attempt().await
     }
+}
+
+fn no_registry(base_url: &str, why: &str) -> ClientError {
+    ClientError::Unusable { what: format!("{base_url} is no registry: {why}") }
+}
+
+fn parse_base(base_url: &str) -> Result<Url> {
+    let unusable = |why: &str| no_registry(base_url, why);
+    let base = Url::parse(base_url).map_err(|error| unusable(&error.to_string()))?;
+    if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+        return Err(unusable("it must be http:// or https:// and a host"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(ClientError::Unusable { what: "credentials do not belong into an address".to_owned() });
+    }
+    if base.path() != "/" || base.query().is_some() || base.fragment().is_some() {
+        return Err(unusable("it must end after host and port"));
+    }
+    Ok(base)
 }
 
 /// Without query and user: an upload's state is long, a signed address is a key, and neither is a reader's business.

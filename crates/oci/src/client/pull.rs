@@ -1,5 +1,7 @@
 //! Blobs on their way out of a registry: streamed, taken up again after a break, and checked to the last byte.
 
+use std::ops::Deref;
+
 use bytes::Bytes;
 use reqwest::header::{CONTENT_RANGE, RANGE};
 use reqwest::{Method, Response, StatusCode};
@@ -9,10 +11,11 @@ use super::source::Progress;
 use super::{Ask, ClientError, Follow, Registry, Result, Scope, plain};
 use crate::{Digest, Hasher, Repository};
 
-/// A blob that is being read. Its bytes are good only when `next` has said that there are no more.
-pub struct BlobReader<'a> {
-    registry: &'a Registry,
-    repository: &'a Repository,
+/// A blob that is being read. Its bytes are good only when `next` has said that there are no more. It borrows the
+/// registry, or shares it.
+pub struct BlobReader<R> {
+    registry: R,
+    repository: Repository,
     digest: Digest,
     size: u64,
     done: u64,
@@ -23,17 +26,8 @@ pub struct BlobReader<'a> {
 
 impl Registry {
     /// Starts to read a blob of this many bytes.
-    pub fn blob<'a>(&'a self, repository: &'a Repository, digest: &Digest, size: u64) -> BlobReader<'a> {
-        BlobReader {
-            registry: self,
-            repository,
-            digest: digest.clone(),
-            size,
-            done: 0,
-            hasher: Some(Hasher::new()),
-            answer: None,
-            failures: 0,
-        }
+    pub fn blob(&self, repository: &Repository, digest: &Digest, size: u64) -> BlobReader<&Self> {
+        BlobReader::new(self, repository, digest, size)
     }
 
     /// Writes a blob as it comes. What was written is good only if this succeeds.
@@ -77,7 +71,20 @@ impl Registry {
     }
 }
 
-impl BlobReader<'_> {
+impl<R: Deref<Target = Registry>> BlobReader<R> {
+    pub fn new(registry: R, repository: &Repository, digest: &Digest, size: u64) -> Self {
+        Self {
+            registry,
+            repository: repository.clone(),
+            digest: digest.clone(),
+            size,
+            done: 0,
+            hasher: Some(Hasher::new()),
+            answer: None,
+            failures: 0,
+        }
+    }
+
     /// Bytes that have come so far.
     pub fn done(&self) -> u64 {
         self.done
@@ -135,8 +142,8 @@ impl BlobReader<'_> {
 
     /// From the first byte that is missing, its length agreed with what was promised.
     async fn open(&self) -> Result<Response> {
-        let url = self.registry.url(self.repository, &format!("blobs/{}", self.digest));
-        let mut ask = Ask::new(Method::GET, url, Scope::pull(self.repository));
+        let url = self.registry.url(&self.repository, &format!("blobs/{}", self.digest));
+        let mut ask = Ask::new(Method::GET, url, Scope::pull(&self.repository));
         ask.follow = Follow::Blob;
         if self.done == 0 {
             let answer = self.registry.ask(&ask, &[StatusCode::OK]).await?;

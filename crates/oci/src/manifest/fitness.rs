@@ -101,6 +101,9 @@ impl ImageManifest {
 impl Index {
     /// The one image for this machine. Two would leave the choice to whoever reads it next.
     pub fn choose(&self, wanted: &Platform) -> Result<&Descriptor> {
+        if let Some(artifact_type) = &self.artifact_type {
+            return Err(BadManifest::Artifact { artifact_type: shown(artifact_type) });
+        }
         let fits =
             |entry: &&Descriptor| entry.platform.as_ref().is_some_and(|platform| platform.fits(wanted));
         let mut fitting = self.manifests.iter().enumerate().filter(|(_, entry)| fits(entry));

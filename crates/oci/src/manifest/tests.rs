@@ -272,3 +272,46 @@ fn a_manifest_full_of_annotations_is_read_in_a_moment() {
     runnable(text.as_bytes(), OCI_MANIFEST).unwrap();
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
+
+/// R02, R06: what an engine could run as something else is not run, whichever of the reasons above it has.
+#[test]
+fn manifests_that_could_mean_something_else_are_not_run() {
+    let twice = with(&format!("{},{}", layer(), layer()));
+    let good = twice.replace(r#""schemaVersion":2,"#, r#""schemaVersion":2,"annotations":{"x":"y"},"#);
+    runnable(good.as_bytes(), OCI_MANIFEST).expect("what the others are made from");
+    let instead_of_notes = |member: &str| good.replace(r#""annotations":{"x":"y"}"#, member);
+    let bodies = [
+        "{}".to_owned(),
+        "null".into(),
+        good.clone() + "x",
+        good.replace(r#""schemaVersion":2"#, r#""schemaVersion":"2""#),
+        good.replace(OCI_MANIFEST, OCI_INDEX),
+        good.replace(r#""annotations""#, r#""layers""#),
+        instead_of_notes(r#""Layers":[]"#),
+        instead_of_notes(r#""manifests":[]"#),
+        instead_of_notes(r#""fsLayers":[]"#),
+        instead_of_notes(r#""artifactType":"x""#),
+        good.replace(r#""size":20"#, r#""size":20,"size":20"#),
+        good.replace(r#""size":20"#, r#""SIZE":20"#),
+        with(&part(LAYER_TYPE, 'b', "1.5", "")),
+        with(&part(LAYER_TYPE, 'b', "\"20\"", "")),
+        with(&part(LAYER_TYPE, 'b', "9223372036854775807", "")),
+        with(&part(LAYER_TYPE, 'a', "11", "")),
+        with(&part("application/vnd.oci.image.layer.nondistributable.v1.tar+gzip", 'b', "20", "")),
+        with(&part("application/octet-stream", 'b', "20", "")),
+        with(&layer()).replace(r#""config""#, r#""Config""#),
+        oci(&format!(r#""manifests":[{}]"#, entry('a', "amd64", ""))),
+        r#"{"a":"#.repeat(2000),
+    ];
+    for body in &bodies {
+        assert!(runnable(body.as_bytes(), OCI_MANIFEST).is_err(), "{body}");
+    }
+    for kind in ["application/vnd.docker.distribution.manifest.v1+json", "application/json", ""] {
+        assert!(runnable(good.as_bytes(), kind).is_err(), "{kind}");
+    }
+    let artifact = list(&[entry('a', "amd64", "")])
+        .replace(r#""schemaVersion":2,"#, r#""schemaVersion":2,"artifactType":"x","#);
+    for index in [list(&[]), list(&[part(OCI_MANIFEST, 'a', "5", "")]), artifact] {
+        assert!(runnable(index.as_bytes(), OCI_INDEX).is_err(), "{index}");
+    }
+}

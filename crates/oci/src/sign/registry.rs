@@ -70,21 +70,41 @@ impl Registry {
     ) -> Result<Vec<Candidate>, ClientError> {
         let mut pile = Pile { found: Vec::new(), bytes_left: MAX_EVIDENCE_BYTES };
         let tag = purpose.tag(digest);
-        if let Some(tagged) = self.find_manifest(repository, &tag).await? {
-            self.collect(repository, &format!("the tag {tag}"), &tagged, None, &mut pile).await?;
-        }
-        let referrers = self.list_referrers(repository, digest, None).await?;
+        let (tagged, referrers) =
+            tokio::join!(self.find_manifest(repository, &tag), self.list_referrers(repository, digest, None));
+        self.collect_at(repository, format!("the tag {tag}"), tagged, None, &mut pile).await?;
+        let referrers = referrers?;
         for referrer in referrers.iter().filter(|referrer| referrer.media_type == OCI_MANIFEST) {
             if pile.found.len() >= MAX_CANDIDATES {
                 pile.too_many("the referrers");
                 break;
             }
-            if let Some(fetched) = self.find_manifest(repository, &referrer.digest).await? {
-                let origin = format!("the referrer {}", referrer.digest);
-                self.collect(repository, &origin, &fetched, Some(digest), &mut pile).await?;
-            }
+            let fetched = self.find_manifest(repository, &referrer.digest).await;
+            let origin = format!("the referrer {}", referrer.digest);
+            self.collect_at(repository, origin, fetched, Some(digest), &mut pile).await?;
         }
         Ok(pile.found)
+    }
+
+    /// What lies at one place, if anything. Bytes that are not what the registry calls them are a bad candidate and
+    /// nothing more.
+    async fn collect_at(
+        &self,
+        repository: &Repository,
+        origin: String,
+        fetched: Result<Option<FetchedManifest>, ClientError>,
+        subject: Option<&Digest>,
+        pile: &mut Pile,
+    ) -> Result<(), ClientError> {
+        match fetched {
+            Ok(None) => Ok(()),
+            Ok(Some(fetched)) => self.collect(repository, &origin, &fetched, subject, pile).await,
+            Err(ClientError::OtherDigest { ours, theirs }) => {
+                pile.add(origin, Err(Refusal::OtherBytes { wanted: ours, found: theirs }));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The layers of one manifest that could be proofs.
@@ -147,6 +167,10 @@ impl Registry {
             }
             Err(ClientError::OtherSize { found, .. }) => {
                 let found = format!("{found} bytes");
+                return Ok(Err(Refusal::OtherBytes { wanted: layer.digest.clone(), found }));
+            }
+            Err(ClientError::NotFound { .. }) => {
+                let found = "nothing".to_owned();
                 return Ok(Err(Refusal::OtherBytes { wanted: layer.digest.clone(), found }));
             }
             Err(error) => return Err(error),

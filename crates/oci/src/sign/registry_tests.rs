@@ -169,3 +169,45 @@ async fn an_ambiguous_manifest_under_the_tag_is_no_proof_and_is_left_alone() {
         stub.lines()
     );
 }
+
+/// R03: a byte changed in what holds a signature, or its text gone, is told with its name; the signature beside it that
+/// holds still counts.
+#[tokio::test]
+async fn a_changed_byte_in_one_signature_does_not_hide_another() {
+    let random = SystemRandom::new();
+    let key = PrivateKey::generate(&random).unwrap();
+    let image = Descriptor::of(OCI_MANIFEST, b"image");
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let name = "r.example.com/apps/a".parse().unwrap();
+    let payload = simple_payload(&name, &image.digest, now);
+    let signature = STANDARD.encode(key.sign(&random, &payload).unwrap());
+
+    let mut shelf = Shelf::default();
+    let truth = shelf.blob(SIMPLE_SIGNING, &payload, Some(&signature));
+    let lost = Descriptor::of(SIMPLE_SIGNING, b"lost");
+    shelf.manifest(Some(&Purpose::Signature.tag(&image.digest)), &[lost.clone(), truth.clone()], None);
+    let changed = shelf.manifest(None, &[truth], Some(&image));
+    let bytes = &mut shelf.0.get_mut(&format!("manifests/{}", changed.digest)).unwrap().1;
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    let list = write_index(std::slice::from_ref(&changed));
+    shelf.0.insert(format!("referrers/{}", image.digest), (OCI_INDEX.to_owned(), list));
+    let stub = shelf.serve();
+
+    let keys = [TrustedKey::new(key.public().clone())];
+    let policy = Policy {
+        digest: &image.digest,
+        names: std::slice::from_ref(&name),
+        keys: &keys,
+        now,
+        max_age: None,
+        unnamed: Unnamed::Refuse,
+        predicate_types: &[],
+    };
+    let registry = Registry::with(&stub.url, None, quick()).unwrap();
+    let verdict = registry.verify(&"apps/a".parse().unwrap(), Purpose::Signature, &policy).await.unwrap();
+    assert_eq!(verdict.verified.len(), 1);
+    let told: Vec<String> = verdict.refused.iter().map(|(origin, why)| format!("{origin}: {why}")).collect();
+    assert!(told[0].ends_with(&format!("the registry has nothing for {}", lost.digest)), "{told:?}");
+    assert!(told[1].contains(changed.digest.as_str()), "{told:?}");
+}

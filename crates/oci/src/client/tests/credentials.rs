@@ -1,5 +1,7 @@
 //! R06: whatever a registry says, credentials reach nobody but itself and the token server that was allowed.
 
+use std::sync::Arc;
+
 use super::*;
 
 /// The password, its encoded pair, and every token that was ever issued.
@@ -281,4 +283,76 @@ async fn wrong_credentials_are_told_and_not_tried_again_and_again() {
     assert!(matches!(refused, ClientError::Unauthorized { had_credentials: true, .. }), "{refused}");
     assert_eq!(registry.lines().len(), 2);
     assert!(!format!("{refused:?} {refused}").contains(PASSWORD));
+}
+
+/// Issues `issued-token-1`, `-2` and so on, as many as it has.
+struct Issuer {
+    most: u32,
+    now: std::sync::Mutex<(u32, Arc<SecretText>)>,
+}
+
+impl Issuer {
+    fn new(most: u32) -> Arc<Self> {
+        Arc::new(Self { most, now: std::sync::Mutex::new((1, token(1))) })
+    }
+}
+
+fn token(number: u32) -> Arc<SecretText> {
+    Arc::new(SecretText::new(format!("issued-token-{number}")))
+}
+
+impl TokenSource for Issuer {
+    fn token(&self) -> Arc<SecretText> {
+        self.now.lock().unwrap().1.clone()
+    }
+
+    fn renew<'a>(&'a self, _: &'a Arc<SecretText>) -> Renewal<'a> {
+        let mut now = self.now.lock().unwrap();
+        let next = now.0 + 1;
+        let answer = if next <= self.most { Ok(token(next)) } else { Err("not any more".to_owned()) };
+        if let Ok(token) = &answer {
+            *now = (next, token.clone());
+        }
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// F-16, R06: a token that ends is renewed by whoever issued it; the realm that the registry names is never asked.
+#[tokio::test]
+async fn an_issued_token_is_renewed_by_its_issuer_and_by_nobody_else() {
+    let realm = nobody();
+    let challenge = format!(r#"Bearer realm="{}/token",service="registry""#, realm.url);
+    let registry = Stub::start(move |seen| match seen.header("authorization") {
+        Some("Bearer issued-token-2") => answer("200 OK", &[], b"hello"),
+        _ => answer("401 Unauthorized", &[("www-authenticate", &challenge)], b""),
+    });
+    let digest = Digest::of(b"hello");
+    let ask = async |most| {
+        let credentials = Credentials::Issued(Issuer::new(most));
+        let client = Registry::with(&registry.url, Some(credentials), quick()).unwrap();
+        client.blob_bytes(&repository(), &digest, 5, 100).await
+    };
+    assert_eq!(ask(2).await.unwrap(), "hello");
+    let refused = ask(1).await.unwrap_err();
+    assert!(matches!(&refused, ClientError::NotRenewed { why } if why == "not any more"), "{refused}");
+    assert_eq!(registry.lines().len(), 3);
+    assert!(realm.seen().is_empty(), "{}", realm.everything());
+}
+
+/// R06: an issued token does not follow a redirect.
+#[tokio::test]
+async fn an_issued_token_stays_with_its_registry() {
+    let stranger = nobody();
+    let target = format!("{}/x", stranger.url);
+    let registry = Stub::start(move |_| answer("307 Temporary Redirect", &[("location", &target)], b""));
+    let digest = Digest::of(b"hello");
+    for redirects in [Redirects::SameOrigin, Redirects::BlobsFromAnywhere] {
+        let credentials = Credentials::Issued(Issuer::new(1));
+        let settings = Settings { redirects, ..quick() };
+        let client = Registry::with(&registry.url, Some(credentials), settings).unwrap();
+        client.blob_bytes(&repository(), &digest, 5, 100).await.unwrap_err();
+    }
+    assert_eq!(registry.seen()[0].header("authorization"), Some("Bearer issued-token-1"));
+    assert_eq!(stranger.lines(), ["GET /x"]);
+    assert_nothing_leaked(&stranger);
 }
