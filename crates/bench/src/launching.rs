@@ -13,8 +13,8 @@ use bollard::models::{
 use bollard::query_parameters as query;
 use futures_util::StreamExt as _;
 use gpuaas_api::Route;
-use gpuaas_testkit::process::{AgentProcess, RegistryProcess, ServerProcess, free_port};
-use gpuaas_testkit::{Caller, manifest};
+use gpuaas_testkit::process::{AgentProcess, ServerProcess, free_port};
+use gpuaas_testkit::{Author, Caller, manifest, web_image};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -24,7 +24,6 @@ use crate::figures::{Goal, Report};
 use crate::{ROUNDS, Result, progress};
 
 /// What the testkit's registry and image are made of.
-const REGISTRY: &str = "/usr/bin/docker-registry";
 const BUSYBOX: &str = "/bin/busybox";
 const ENGINE_SECONDS: u64 = 60;
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -36,9 +35,7 @@ const LABEL: &str = "gpuaas.bench";
 pub(crate) async fn measure(socket: &str, report: &mut Report) -> Result {
     progress("create to running");
     let Some(docker) = engine(socket).await else {
-        report.note(format!(
-            "The launch was not measured: it needs Docker at {socket}, {REGISTRY} and {BUSYBOX}."
-        ));
+        report.note(format!("The launch was not measured: it needs Docker at {socket} and {BUSYBOX}."));
         return Ok(());
     };
     let mut stage = Stage::build(socket).await?;
@@ -66,7 +63,7 @@ pub(crate) async fn measure(socket: &str, report: &mut Report) -> Result {
 async fn engine(socket: &str) -> Option<Docker> {
     let docker = Docker::connect_with_unix(socket, ENGINE_SECONDS, bollard::API_DEFAULT_VERSION).ok()?;
     docker.ping().await.ok()?;
-    [REGISTRY, BUSYBOX].into_iter().all(|file| Path::new(file).exists()).then_some(docker)
+    Path::new(BUSYBOX).exists().then_some(docker)
 }
 
 async fn rounds(
@@ -110,18 +107,13 @@ struct Stage {
     // Ended in this order.
     _agent: AgentProcess,
     _server: ServerProcess,
-    _registry: RegistryProcess,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
     async fn build(socket: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let registry = RegistryProcess::start();
-        let digest = registry.push_web("apps/web").await;
-        let host = registry.host();
         let mut server = ServerProcess::prepare(&folder.path().join("data"), None);
-        server.set("GPUAAS__LAUNCH__REGISTRIES", &format!("{host}=http://{host}"));
         tokio::task::block_in_place(|| server.serve());
         let admin = server.admin().await;
         let token = admin.call(Route::JoinTokenCreate, &[], None).await.expect(201).body;
@@ -153,10 +145,11 @@ impl Stage {
             .await
             .expect(201)
             .id();
+        let author = Author::new(&admin, &project, "bench").await;
+        let artifact = author.publish("web", "platform", &web_image("hello\n")).await;
         let mut app = manifest("web", "1.0.0");
-        let image = format!("{host}/apps/web@{digest}");
-        app["artifact_ref"] = json!(image);
-        app["runtime_profile"]["image_ref"] = json!(image);
+        app["artifact_ref"] = artifact["reference"].clone();
+        app["runtime_profile"]["image_ref"] = artifact["reference"].clone();
         // As often as a manifest may ask for.
         app["runtime_profile"]["readiness"] =
             json!({"check": {"kind": "http", "port": PORT, "path": "/"}, "interval_ms": 50});
@@ -166,17 +159,7 @@ impl Stage {
         let enabled = json!({"enabled": true});
         admin.call(Route::EntitlementSet, &[&project, "web"], Some(&enabled)).await.expect(200);
         let news = listen(&admin, &project).await?;
-        Ok(Self {
-            news,
-            admin,
-            project,
-            allocation,
-            node,
-            _agent: agent,
-            _server: server,
-            _registry: registry,
-            _folder: folder,
-        })
+        Ok(Self { news, admin, project, allocation, node, _agent: agent, _server: server, _folder: folder })
     }
 
     /// From the call to the news that it runs, in milliseconds; and the instance.

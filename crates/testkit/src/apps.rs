@@ -56,6 +56,7 @@ impl TestPlatform {
 
     /// Registers, publishes and allows an app.
     pub async fn publish(&self, manifest: &Value, project: &str) {
+        self.stock(manifest, project).await;
         self.admin.call(Route::ManifestRegister, &[], Some(manifest)).await.expect(201);
         let text = |name: &str| manifest[name].as_str().expect("a text").to_owned();
         let (slug, version) = (text("slug"), text("version"));

@@ -2,6 +2,7 @@
 //! loops that are turned by hand. Nothing here sleeps to wait.
 
 mod apps;
+mod author;
 mod caller;
 mod clock;
 mod database;
@@ -11,6 +12,7 @@ mod platform;
 pub mod process;
 
 pub use apps::{DIGEST, Ready, manifest};
+pub use author::{Author, Push, small_image, web_image};
 pub use caller::{Answer, Caller, KeyPair};
 pub use clock::MovableClock;
 pub use database::{Database, TestDatabase};

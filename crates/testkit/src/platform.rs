@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{Caller, Database, KeyPair, MovableClock, TestDatabase};
 
 const OWNER: &str = "test";
-const REGISTRIES: &str = "registry.example.org=http://127.0.0.1:1";
+const REGISTRY: &str = "registry.example.org";
 
 pub struct TestPlatform {
     pub running: Running,
@@ -47,18 +47,18 @@ impl TestPlatform {
 
     /// `extra` is TOML on top of the test's defaults.
     pub async fn start_with(kind: Database, extra: &str) -> Self {
-        Self::start_full(kind, extra, REGISTRIES, false).await
+        Self::start_full(kind, extra, REGISTRY, false).await
     }
 
     /// With all roles and their loops as the real server has them; nothing is left to turn by hand.
     pub async fn start_serving(kind: Database, extra: &str) -> Self {
-        Self::start_full(kind, extra, REGISTRIES, true).await
+        Self::start_full(kind, extra, REGISTRY, true).await
     }
 
-    async fn start_full(kind: Database, extra: &str, registries: &str, serving: bool) -> Self {
+    async fn start_full(kind: Database, extra: &str, registry: &str, serving: bool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database = TestDatabase::create(kind).await;
-        let config = config(&database, extra, registries);
+        let config = config(&database, extra, registry);
         let clock = Arc::new(MovableClock::default());
         let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
             .await
@@ -88,11 +88,11 @@ impl TestPlatform {
         }
     }
 
-    /// A platform of its own that takes images from another registry.
+    /// A platform of its own whose registry has another name.
     pub async fn with_registry(self, host: &str) -> Self {
         let (kind, serving) = (self.kind, self.serving);
         self.stop().await;
-        Self::start_full(kind, "", &format!("{host}=http://127.0.0.1:1"), serving).await
+        Self::start_full(kind, "", host, serving).await
     }
 
     pub fn plane(&self) -> &Arc<ControlPlane> {
@@ -198,9 +198,9 @@ pub enum Place<'a> {
     Project(&'a str),
 }
 
-fn config(database: &TestDatabase, extra: &str, registries: &str) -> Config {
+fn config(database: &TestDatabase, extra: &str, registry: &str) -> Config {
     let text = format!(
-        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[launch]\nregistries = {registries:?}\n[database]\nurl = {:?}\nmax_connections = 12\n\
+        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[registry]\nhost = {registry:?}\n[database]\nurl = {:?}\nmax_connections = 12\n\
          [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
         database.folder().join("data").display().to_string(),
         database.url,

@@ -340,14 +340,7 @@ impl RegistryProcess {
 
     /// The same with another page, and so with another digest.
     pub async fn push_page(&self, repository: &str, page: &str) -> String {
-        let busybox = std::fs::read("/bin/busybox").expect("apt-get install busybox-static");
-        let image = gpuaas_oci::ImageBuilder::new("amd64")
-            .file("bin/busybox", 0o755, busybox)
-            .file("www/index.html", 0o644, page.as_bytes().to_vec())
-            .entrypoint(["/bin/busybox"])
-            .cmd(["httpd", "-f", "-v", "-p", "8080", "-h", "/www"])
-            .build()
-            .expect("an image");
+        let image = crate::web_image(page);
         let registry = gpuaas_oci::Registry::new(&format!("http://{}", self.host())).expect("an address");
         registry.push(repository, &image, None).await.expect("the registry takes it");
         image.digest().to_string()

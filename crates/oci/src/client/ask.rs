@@ -73,7 +73,11 @@ impl Registry {
         let body = read_limited(self, &mut response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let body = String::from_utf8_lossy(&body);
         let body = body.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-        Err(ClientError::Refused { url, status: status.as_u16(), body: body.take(REFUSAL_LETTERS).collect() })
+        let body: String = body.take(REFUSAL_LETTERS).collect();
+        if status == StatusCode::INTERNAL_SERVER_ERROR && body.contains("\"DIGEST_INVALID\"") {
+            return Err(ClientError::Damaged { url });
+        }
+        Err(ClientError::Refused { url, status: status.as_u16(), body })
     }
 
     /// Asks with what we have; if the registry wants a proof, asks once more with it.

@@ -78,6 +78,10 @@ pub enum ClientError {
         ours: Digest,
         theirs: String,
     },
+    /// The registry itself says that what it holds there is not what its name promises.
+    Damaged {
+        url: String,
+    },
     OtherSize {
         promised: u64,
         found: u64,
@@ -129,6 +133,7 @@ impl fmt::Display for ClientError {
             Self::NoToken { realm, why } => write!(f, "{realm} gave no token: {why}"),
             Self::TooLarge { url, most } => write!(f, "{url} sends more than {most} bytes"),
             Self::OtherDigest { ours, theirs } => write!(f, "the registry has {theirs}, but it is {ours}"),
+            Self::Damaged { url } => write!(f, "the registry says that {url} is damaged"),
             Self::OtherSize { promised, found } => write!(f, "{promised} bytes are promised, {found} came"),
             Self::Manifest { url, why } => write!(f, "{url}: {why}"),
             Self::Layout { why } => write!(f, "the layout cannot be pushed: {why}"),
@@ -157,6 +162,7 @@ impl StdError for ClientError {
             | Self::NoToken { .. }
             | Self::TooLarge { .. }
             | Self::OtherDigest { .. }
+            | Self::Damaged { .. }
             | Self::OtherSize { .. }
             | Self::Manifest { .. }
             | Self::Layout { .. }
@@ -183,6 +189,7 @@ impl ClientError {
             | Self::NoToken { .. }
             | Self::TooLarge { .. }
             | Self::OtherDigest { .. }
+            | Self::Damaged { .. }
             | Self::OtherSize { .. }
             | Self::Manifest { .. }
             | Self::Layout { .. }

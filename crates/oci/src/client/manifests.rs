@@ -97,7 +97,14 @@ impl Registry {
     async fn get_manifest_once(&self, repository: &Repository, by: Pointer<'_>) -> Result<FetchedManifest> {
         let url = self.url(repository, &by.path());
         let ask = Ask::new(Method::GET, url, Scope::pull(repository)).header(ACCEPT, &ACCEPTED.join(", "))?;
-        let mut answer = self.ask(&ask, &[StatusCode::OK]).await?;
+        let answer = self.ask(&ask, &[StatusCode::OK]).await;
+        let mut answer = answer.map_err(|error| match (error, by) {
+            (ClientError::Damaged { .. }, Pointer::Digest(wanted)) => {
+                let theirs = "something damaged, as it says itself".to_owned();
+                ClientError::OtherDigest { ours: wanted.clone(), theirs }
+            }
+            (error, _) => error,
+        })?;
         let media_type = content_type(&answer);
         let bytes = read_limited(self, &mut answer, MAX_MANIFEST_BYTES).await?;
         let digest = Digest::of(&bytes);

@@ -42,6 +42,8 @@ pub enum Refusal {
         wanted: Digest,
         found: String,
     },
+    /// The registry itself says that it is not what it was.
+    Damaged,
     LayerType {
         found: String,
     },
@@ -127,6 +129,7 @@ impl fmt::Display for Refusal {
                 write!(f, "the key {key} signed it and is out of use since {since}")
             }
             Self::TooLarge { bytes, most } => write!(f, "it has {bytes} bytes; at most {most} are read"),
+            Self::Damaged => f.write_str("it was changed in the registry's storage"),
             Self::OtherBytes { wanted, found } => write!(f, "the registry has {found} for {wanted}"),
             Self::LayerType { found } => write!(f, "it is of the type {found:?}, which is no signature"),
             Self::OtherSubject { found } => write!(f, "it belongs to {found}"),

@@ -103,6 +103,10 @@ impl Registry {
                 pile.add(origin, Err(Refusal::OtherBytes { wanted: ours, found: theirs }));
                 Ok(())
             }
+            Err(ClientError::Damaged { .. }) => {
+                pile.add(origin, Err(Refusal::Damaged));
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

@@ -86,6 +86,10 @@ fn sort(error: &Error) -> (StatusCode, &'static str) {
         Error::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "TOOMANYREQUESTS"),
         Error::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "BLOB_UPLOAD_INVALID"),
         Error::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID"),
+        // What lies there is not what its name promises: no repetition mends that, and clients may tell it by the code.
+        Error::Io(cause) if cause.kind() == std::io::ErrorKind::InvalidData => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "DIGEST_INVALID")
+        }
         Error::Io(_) => (StatusCode::INTERNAL_SERVER_ERROR, "UNSUPPORTED"),
     }
 }

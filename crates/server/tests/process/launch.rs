@@ -1,10 +1,10 @@
 //! Real programs, real Docker: a container outlives the death of everything around it, and nothing is left in the end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gpuaas_api::Route;
-use gpuaas_testkit::{Caller, Database, manifest};
+use gpuaas_testkit::{Caller, Database, manifest, web_image};
 use serde_json::{Value, json};
 
 use crate::stage::{PATIENCE, Stage, full, wait};
@@ -210,52 +210,100 @@ fn heal(stage: &mut Stage, died: &mut bool) {
     }
 }
 
-/// N05, R01, *Bad input*: what a registry does wrong has its own name each, and no container starts.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lying_or_absent_registry_is_named() {
-    let stage = Stage::build(Database::Sqlite, "docker").await;
-    let host = stage.registry.host();
-    let failing = async |version: &str, digest: &str| {
-        let mut app = manifest("web", version);
-        let image = format!("{host}/apps/web@{digest}");
-        app["artifact_ref"] = json!(image);
-        app["runtime_profile"]["image_ref"] = json!(image);
-        stage.admin.call(Route::ManifestRegister, &[], Some(&app)).await.expect(201);
-        stage.admin.call(Route::AppPublish, &["web", version], None).await.expect(200);
-        let wish = json!({"slug": "web", "app_version": version, "target_allocation_id": stage.allocation});
-        let id =
-            stage.admin.call(Route::InstanceCreate, &[&stage.project], Some(&wish)).await.expect(202).id();
-        let body = wait(
-            || stage.agent.log(),
-            async || {
-                let body =
-                    stage.admin.call(Route::InstanceGet, &[&stage.project, &id], None).await.expect(200).body;
-                (body["status"] == "failed").then_some(body)
-            },
-        )
-        .await;
-        stage.nothing_left();
-        body["failure_reason"].as_str().unwrap_or_default().to_owned()
-    };
-    let missing = format!("sha256:{}", "0".repeat(64));
-    assert_eq!(failing("2.0.0", &missing).await, "image_not_found");
-    // An image that no test pulled before: the engine may keep the layers of others.
-    let digest = stage.registry.push_page("apps/web", &format!("{}\n", stage.node)).await;
-    corrupt_layer(&stage.registry.folder().join("data/docker/registry/v2/blobs/sha256"));
-    assert_eq!(failing("3.0.0", &digest).await, "image_digest_mismatch");
+/// A version of `web` with an image of its own, up to active.
+async fn version(stage: &Stage, number: &str) -> Value {
+    let page = format!("{number} {}\n", stage.node);
+    let artifact = stage.author.publish("web", "platform", &web_image(&page)).await;
+    let mut app = manifest("web", number);
+    app["artifact_ref"] = artifact["reference"].clone();
+    app["runtime_profile"]["image_ref"] = artifact["reference"].clone();
+    stage.admin.call(Route::ManifestRegister, &[], Some(&app)).await.expect(201);
+    stage.admin.call(Route::AppPublish, &["web", number], None).await.expect(200);
+    artifact
 }
 
-/// Changes one byte of every large blob: those are layers.
-fn corrupt_layer(blobs: &Path) {
-    for first in std::fs::read_dir(blobs).expect("the registry keeps its blobs in files").flatten() {
-        for blob in std::fs::read_dir(first.path()).into_iter().flatten().flatten() {
-            let file = blob.path().join("data");
-            let mut bytes = std::fs::read(&file).unwrap_or_default();
-            if bytes.len() > 100_000 {
-                let middle = bytes.len() / 2;
-                bytes[middle] ^= 1;
-                std::fs::write(&file, bytes).expect("a file");
-            }
-        }
+/// Launches a version that must not start; gives reason and message.
+async fn fails(stage: &Stage, number: &str) -> (String, String) {
+    let wish = json!({"slug": "web", "app_version": number, "target_allocation_id": stage.allocation});
+    let id = stage.admin.call(Route::InstanceCreate, &[&stage.project], Some(&wish)).await.expect(202).id();
+    let body = wait(
+        || stage.agent.log(),
+        async || {
+            let body =
+                stage.admin.call(Route::InstanceGet, &[&stage.project, &id], None).await.expect(200).body;
+            assert_ne!(body["status"], "running", "it started");
+            (body["status"] == "failed").then_some(body)
+        },
+    )
+    .await;
+    stage.nothing_left();
+    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    (text("failure_reason"), text("failure_message"))
+}
+
+/// Where the registry keeps the manifests of `web`.
+fn manifests(stage: &Stage) -> PathBuf {
+    stage.folder.join("repositories/platform/web/_manifests")
+}
+
+fn content(stage: &Stage, digest: &str) -> PathBuf {
+    let hex = digest.trim_start_matches("sha256:");
+    stage.folder.join("content/sha256").join(&hex[..2]).join(hex)
+}
+
+/// The manifest in this file, after the line with its type.
+fn read_manifest(file: &Path) -> Value {
+    let text = std::fs::read_to_string(file).expect("a manifest");
+    serde_json::from_str(text.split_once('\n').expect("a line").1).expect("JSON")
+}
+
+/// Changes one byte in the middle.
+fn corrupt(file: &Path) {
+    let mut bytes = std::fs::read(file).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(file, bytes).expect("a file");
+}
+
+/// N05, R01, R02, F-25, *Shown by (c)*: one byte changed in blob, manifest or signature stops the launch, each with a
+/// reason that names it, and no container is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_changed_byte_stops_a_launch_and_is_named() {
+    let mut stage = Stage::build(Database::Sqlite, "docker").await;
+    let digest = |artifact: &Value| artifact["digest"].as_str().expect("a digest").to_owned();
+    let file = |digest: &str| digest.replace(':', "-");
+    let (blob, manifest, payload, signature) = (
+        digest(&version(&stage, "2.0.0").await),
+        digest(&version(&stage, "3.0.0").await),
+        digest(&version(&stage, "4.0.0").await),
+        digest(&version(&stage, "5.0.0").await),
+    );
+    stage.server.kill();
+    let folder = manifests(&stage);
+    let layers = read_manifest(&folder.join(file(&blob)))["layers"].clone();
+    let layer = layers[0]["digest"].as_str().expect("a layer").to_owned();
+    corrupt(&content(&stage, &layer));
+    corrupt(&folder.join(file(&manifest)));
+    let signed = |image: &str| {
+        let tag = stage.folder.join("repositories/platform/web/_tags").join(format!("{}.sig", file(image)));
+        std::fs::read_to_string(tag).expect("a tag").trim().to_owned()
+    };
+    let about = read_manifest(&folder.join(file(&signed(&payload))));
+    let payload = about["layers"][0]["digest"].as_str().expect("what was signed").to_owned();
+    corrupt(&content(&stage, &payload));
+    let signature = folder.join(file(&signed(&signature)));
+    // The signature itself stands in an annotation of its manifest; the file must keep its name, so the tag leads astray.
+    corrupt(&signature);
+    stage.server.serve();
+    let cases = [
+        ("2.0.0", "image_digest_mismatch", layer),
+        ("3.0.0", "image_digest_mismatch", manifest),
+        ("4.0.0", "image_untrusted", payload),
+        ("5.0.0", "image_untrusted", String::new()),
+    ];
+    for (number, reason, named) in cases {
+        let (found, message) = fails(&stage, number).await;
+        assert_eq!(found, reason, "{number}: {message}");
+        assert!(message.contains(&named), "{number}: {message}");
     }
 }

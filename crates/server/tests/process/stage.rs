@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gpuaas_api::Route;
-use gpuaas_testkit::process::{AgentProcess, RegistryProcess, ServerProcess};
-use gpuaas_testkit::{Caller, Database, TestDatabase, manifest};
+use gpuaas_testkit::process::{AgentProcess, ServerProcess};
+use gpuaas_testkit::{Author, Caller, Database, TestDatabase, manifest, web_image};
 use serde_json::{Value, json};
 
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -25,7 +25,10 @@ pub(crate) struct Stage {
     pub(crate) project: String,
     pub(crate) allocation: String,
     pub(crate) node: String,
-    pub(crate) registry: RegistryProcess,
+    pub(crate) author: Author,
+    pub(crate) artifact: Value,
+    /// Where the registry keeps its bytes, for tests that change them.
+    pub(crate) folder: PathBuf,
     _database: TestDatabase,
 }
 
@@ -49,13 +52,9 @@ impl Stage {
     }
 
     pub(crate) async fn with(kind: Database, runtime: &str, setup: Setup) -> Self {
-        let registry = RegistryProcess::start();
-        let digest = registry.push_web("apps/web").await;
         let database = TestDatabase::create(kind).await;
         let url = (kind == Database::Postgres).then_some(database.url.as_str());
         let mut server = ServerProcess::prepare(&database.folder().join("data"), url);
-        let host = registry.host();
-        server.set("GPUAAS__LAUNCH__REGISTRIES", &format!("{host}=http://{host}"));
         if let Some(listen) = &setup.listen {
             server.set("GPUAAS__AGENTS__LISTEN", listen);
         }
@@ -87,10 +86,11 @@ impl Stage {
             .call(Route::AllocationRequest, &[&project], Some(&json!({"sku": "small"})))
             .await
             .expect(201);
+        let author = Author::new(&admin, &project, "author").await;
+        let artifact = author.publish("web", "platform", &web_image("hello\n")).await;
         let mut app = manifest("web", "1.0.0");
-        let image = format!("{host}/apps/web@{digest}");
-        app["artifact_ref"] = json!(image);
-        app["runtime_profile"]["image_ref"] = json!(image);
+        app["artifact_ref"] = artifact["reference"].clone();
+        app["runtime_profile"]["image_ref"] = artifact["reference"].clone();
         app["runtime_profile"]["readiness"] =
             json!({"check": {"kind": "http", "port": 8080, "path": "/"}, "interval_ms": 100});
         app["runtime_profile"]["read_only_root"] = json!(true);
@@ -100,7 +100,20 @@ impl Stage {
             .call(Route::EntitlementSet, &[&project, "web"], Some(&json!({"enabled": true})))
             .await
             .expect(200);
-        Self { server, agent, admin, project, allocation: asked.id(), node, registry, _database: database }
+        let folder = database.folder().join("data").join("registry");
+        let allocation = asked.id();
+        Self {
+            server,
+            agent,
+            admin,
+            project,
+            allocation,
+            node,
+            author,
+            artifact,
+            folder,
+            _database: database,
+        }
     }
 
     pub(crate) async fn create(&self) -> String {
