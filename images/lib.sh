@@ -6,12 +6,13 @@
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
+IMAGE=$(basename "$(dirname "$(realpath "$0")")") # the folder of the script that runs
 IMAGE_CACHE=${GPUAAS_CACHE:-$CACHE}/images
 # One fixed time for all files: the same inputs give the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1767225600}
 
 die() {
-  printf '%s: %s\n' "$(basename "$(dirname "$(realpath "$0")")")" "$*" >&2
+  printf '%s: %s\n' "$IMAGE" "$*" >&2
   exit 1
 }
 
