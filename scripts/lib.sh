@@ -153,19 +153,21 @@ need_cosign() {
   done
 }
 
-# The Python tools of the contract test, in a folder of their own that is rebuilt when the list changes.
-need_contract_tools() {
-  local list=$ROOT/tests/contract/requirements.txt venv=$TOOLS/contract-venv
+# python_tools TEST: the Python tools of tests/TEST, in a folder of their own that is rebuilt when the list changes.
+python_tools() {
+  local list=$ROOT/tests/$1/requirements.txt venv=$TOOLS/$1-venv
   if cmp -s "$list" "$venv/requirements.txt"; then
     return 0
   fi
-  say "Installing the contract test's Python tools (once, about a minute)"
+  say "Installing the Python tools of tests/$1 (once, about a minute)"
   rm -rf "$venv"
   mkdir -p "$TOOLS"
   python3 -m venv "$venv" || return 1
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$list" || return 1
   cp "$list" "$venv/requirements.txt"
 }
+
+need_contract_tools() { python_tools contract; }
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
