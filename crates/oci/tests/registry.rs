@@ -302,7 +302,8 @@ async fn a_saved_layout_is_pushed_and_keeps_its_digest() {
     let layout = Layout::open(&path).unwrap();
     let registry = Registry::with(&format!("http://{}", loopback.address), None, in_pieces()).unwrap();
     let (repository, tag): (Repository, Tag) = ("apps/saved".parse().unwrap(), "1".parse().unwrap());
-    let pushed = registry.push_layout(&repository, &layout, &layout.entries()[0], Some(&tag)).await.unwrap();
+    let pushed =
+        registry.push_layout(&repository, &layout, &layout.entries()[0], Some(&tag), &|_| ()).await.unwrap();
     assert_eq!((pushed.uploaded, &pushed.digest), (2, image.digest()));
     assert_eq!(registry.get_manifest(&repository, &tag).await.unwrap().digest, *image.digest());
     let layer = &image.layers[0];
