@@ -73,14 +73,6 @@ impl Failure {
         matches!(self, Self::Api { status: 403, .. })
     }
 
-    pub(crate) fn code(&self) -> &str {
-        match self {
-            Self::Api { detail, .. } => &detail.code,
-            Self::Local { code, .. } => code,
-            Self::Said(_) | Self::PipeClosed => "",
-        }
-    }
-
     /// Whether the same question may get an answer a little later.
     pub(crate) fn is_passing(&self) -> bool {
         self.exit_code() == Exit::Trouble as u8
@@ -143,6 +135,17 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "allocation_not_active" => {
             "see `gpuaas allocation list`; ask for another with `gpuaas allocation request`"
         }
+        "artifact_not_verified" => {
+            "sign it with a key of the project, then a person runs `gpuaas artifact verify`"
+        }
+        "artifact_not_promoted" | "promotion_out_of_order" => {
+            "promote it channel by channel with `gpuaas artifact promote`; `gpuaas registry info` shows the order"
+        }
+        "image_source_not_allowed" => {
+            "`gpuaas registry info` shows where images come from; `gpuaas app publish` pushes them there"
+        }
+        "version_exists" => "raise `version` in the manifest",
+        "human_actor_required" => "a person has to do this; service accounts may not",
         "no_capacity" => "try a smaller SKU, or ask an operator for room",
         "name_taken" => "choose another name, or look at the one that has it with `list`",
         "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",

@@ -160,7 +160,7 @@ fn origin(pointer: &str, members: &Map<String, Value>) -> Result<Origin, Vec<Fie
                 faults.push(FieldError::new(at, "unknown_field", message));
             }
             (true, None) => faults.push(FieldError::new(at, "wrong_type", "This is a text.")),
-            (true, Some(text)) if text.is_empty() => {
+            (true, Some("")) => {
                 faults.push(FieldError::new(at, "invalid_value", "This is empty."));
             }
             (true, Some(text)) => {

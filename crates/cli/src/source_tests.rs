@@ -133,7 +133,7 @@ fn locking_changes_the_mappings_and_nothing_else() {
         hello("\n  image: docker:a\n  variant: cpu  # for machines without GPUs", "\n    image: docker:b\n");
     let locked = read_yaml(&block).lock(&[reference('1'), reference('2')]).unwrap();
     assert!(
-        locked.text.contains(&format!("artifact_ref:\n  {}  # for machines", reference('1'))),
+        locked.text.contains(&format!("artifact_ref: \n  {}  # for machines", reference('1'))),
         "{}",
         locked.text
     );

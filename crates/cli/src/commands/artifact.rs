@@ -299,20 +299,16 @@ async fn promote(
     reason: Option<String>,
 ) -> Result<()> {
     let (project, id) = artifact.resolve(session, false).await?;
-    let channel = match channel {
-        Some(channel) => resolve::slug("channel", &channel)?.to_string(),
-        None => {
-            let now: ArtifactDetail = parse(&session.read(Route::ArtifactGet, &[&project, &id]).await?)?;
-            let info: RegistryInfo = parse(&session.read(Route::RegistryInfo, &[&project]).await?)?;
-            let next = next_channel(&info.channels, now.artifact.channel.as_deref());
-            next.cloned().ok_or_else(|| {
-                Failure::new(
-                    Exit::Conflict,
-                    "promoted_to_the_end",
-                    "it has been promoted as far as there are channels",
-                )
-            })?
-        }
+    let channel = if let Some(channel) = channel {
+        resolve::slug("channel", &channel)?.to_string()
+    } else {
+        let now: ArtifactDetail = parse(&session.read(Route::ArtifactGet, &[&project, &id]).await?)?;
+        let info: RegistryInfo = parse(&session.read(Route::RegistryInfo, &[&project]).await?)?;
+        let next = next_channel(&info.channels, now.artifact.channel.as_deref());
+        next.cloned().ok_or_else(|| {
+            let message = "it has been promoted as far as there are channels";
+            Failure::new(Exit::Conflict, "promoted_to_the_end", message)
+        })?
     };
     let body = Promote { channel: channel.clone(), reason };
     let raw = session.write(Route::ArtifactPromote, &[&project, &id], &body).await?;

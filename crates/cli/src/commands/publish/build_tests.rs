@@ -16,6 +16,10 @@ fn app() -> App {
     App::new(Cli::from_arg_matches(&matches).unwrap().globals, Environment::default())
 }
 
+fn code(failure: &Failure) -> String {
+    failure.body().unwrap().error.code
+}
+
 /// What came of building an image with this script.
 async fn built(script: &str, variant: Option<&str>) -> Result<Built> {
     let folder = tempfile::tempdir().unwrap();
@@ -47,12 +51,12 @@ async fn a_program_leaves_an_archive_or_a_layout() {
 async fn a_build_that_fails_says_why() {
     let failure = built("echo working; echo 'no space left' >&2; exit 3", None).await.err().unwrap();
     let message = failure.body().unwrap().error.message;
-    assert_eq!((failure.exit_code(), failure.code()), (1, "build_failed"));
+    assert_eq!((failure.exit_code(), code(&failure)), (1, "build_failed".to_owned()));
     assert!(message.contains("no space left") && message.contains('3'), "{message}");
     let failure = built("true", None).await.err().unwrap();
     assert!(failure.body().unwrap().error.message.contains("neither an OCI layout nor image.tar"));
     let failure = built(r#"echo x > "$1/image.tar""#, None).await.err().unwrap();
-    assert_eq!((failure.exit_code(), failure.code()), (2, "not_an_image"));
+    assert_eq!((failure.exit_code(), code(&failure)), (2, "not_an_image".to_owned()));
 }
 
 #[test]

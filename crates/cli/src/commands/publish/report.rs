@@ -110,17 +110,13 @@ impl<'a> Report<'a> {
         if !self.told {
             return;
         }
-        match failure.and_then(Failure::body) {
-            Some(body) => {
-                let why = body.error.message.chars().take(FAILURE_LETTERS).collect();
-                self.send(&self.now(), Some(why)).await;
-            }
-            None => {
-                let cleared =
-                    async { self.session.remove(Route::AppPreparingClear, &[&self.slug], None).await };
-                drop(tokio::time::timeout(PATIENCE, cleared).await);
-            }
+        if let Some(body) = failure.and_then(Failure::body) {
+            let why = body.error.message.chars().take(FAILURE_LETTERS).collect();
+            self.send(&self.now(), Some(why)).await;
+            return;
         }
+        let cleared = async { self.session.remove(Route::AppPreparingClear, &[&self.slug], None).await };
+        drop(tokio::time::timeout(PATIENCE, cleared).await);
     }
 }
 
