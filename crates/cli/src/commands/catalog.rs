@@ -179,7 +179,12 @@ async fn change<B: serde::Serialize>(
 }
 
 async fn register(session: &Session<'_>, manifest: &ManifestArg) -> Result<()> {
-    let (bytes, format, _) = source::open(&manifest.file)?;
+    let (bytes, format, base) = source::open(&manifest.file)?;
+    // What cannot be read is the platform's to refuse: it lists every fault.
+    if source::read(&bytes, format, &base).is_ok_and(|source| !source.images.is_empty()) {
+        return Err(Failure::usage("this manifest names images that are still to be made")
+            .fix("run `gpuaas app publish FOLDER`: it makes them and registers the version"));
+    }
     let content_type = match format {
         Format::Json => "application/json",
         Format::Yaml | Format::Guess => "application/yaml",

@@ -6,6 +6,8 @@
 
 mod build;
 mod origin;
+mod push;
+mod register;
 mod report;
 
 use std::ops::Range;
@@ -14,12 +16,9 @@ use std::path::PathBuf;
 use clap::Args;
 use gpuaas_api::FieldDetail;
 use gpuaas_api::Route;
-use gpuaas_api::artifacts::{
-    Artifact, ArtifactQuery, ArtifactState, NewArtifact, NewPublishIntent, Promote, PublishIntent,
-    RegistryInfo, TrustMode, TrustState, Visibility,
-};
+use gpuaas_api::artifacts::{Artifact, Visibility};
 use gpuaas_api::auth::{PrincipalKind, Whoami};
-use gpuaas_api::catalog::{AppVersion, AppVersionDetail, Terms};
+use gpuaas_api::catalog::{AppVersion, Terms};
 use gpuaas_api::envelope::ErrorDetail;
 use gpuaas_api::identity::{Because, ScopeName};
 use gpuaas_domain::FieldError;
@@ -27,31 +26,19 @@ use gpuaas_domain::iam::Permission;
 use gpuaas_domain::ids::ProjectId;
 use gpuaas_domain::manifest::Document;
 use gpuaas_domain::manifest::ladder::VersionState;
-use gpuaas_oci::sign::{Policy, PrivateKey, Purpose, SLSA_PROVENANCE_V1, TrustedKey, Unnamed};
-use gpuaas_oci::{
-    ClientError, Credentials, Digest, Name, Progress, Registry, Repository, SecretText, Settings, Tag,
-    TokenRealm,
-};
-use ring::rand::SystemRandom;
+use gpuaas_oci::sign::PrivateKey;
 use serde_json::{Value, json};
 
-use self::build::Built;
 use self::report::{Report, share};
-use super::artifact::next_channel;
-use super::registry::{VISIBILITIES, parse_visibility, unwrap};
+use super::registry::{VISIBILITIES, parse_visibility};
 use crate::app::App;
 use crate::args::{ProjectArg, Reason};
 use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::session::{Session, parse};
+use crate::signing;
 use crate::source::{self, Locked, Source};
-use crate::{clock, files, signing, units};
 
-/// Long enough for a large image; a longer push asks again.
-const INTENT_SECONDS: i64 = 3600;
-/// A credential with less left than this is not used for something new.
-const MARGIN_SECONDS: i64 = 60;
-const RENEWALS: u32 = 3;
 /// What each part takes of the whole, in percent.
 const BUILDING: Range<u8> = 1..50;
 const PUSHING: Range<u8> = 50..90;
@@ -173,13 +160,6 @@ struct Published {
     entitled: bool,
 }
 
-/// A way into the repository, for a while.
-struct Way {
-    intent: PublishIntent,
-    registry: Registry,
-    repository: Repository,
-}
-
 impl Run<'_> {
     /// The work, or a person's stop. What was begun is dropped with it: programs end, folders go.
     async fn to_the_end(&self) -> Result<Published> {
@@ -259,289 +239,6 @@ impl Run<'_> {
         }
         Ok(key)
     }
-
-    /// A new way into the repository. The credential opens once and goes nowhere but to the registry and its tokens.
-    async fn way(&self) -> Result<Way> {
-        let body = NewPublishIntent {
-            app_slug: self.document.manifest.slug.to_string(),
-            visibility: self.visibility,
-            tag: None,
-            expires_in_seconds: Some(INTENT_SECONDS),
-        };
-        let raw = self.session.write(Route::PublishIntentCreate, &[&self.project], &body).await?;
-        let intent: PublishIntent = parse(&raw)?;
-        let login = unwrap(self.session, &intent.credential).await?;
-        let name: Name = intent.name.parse().map_err(|_| {
-            Failure::new(Exit::Trouble, "unexpected_answer", format!("{:?} is no repository", intent.name))
-        })?;
-        let ca_file = self.session.app.target()?.ca_file;
-        let settings = Settings {
-            extra_ca_pem: ca_file.map(|path| files::read_text(&path)).transpose()?,
-            token_realms: vec![TokenRealm { url: intent.token_url.clone(), service: intent.service.clone() }],
-            known_as: Some(name.host),
-            ..Settings::default()
-        };
-        let password = SecretText::new(login.password.expose().clone());
-        let credentials = Credentials::Password { user: login.username.clone(), password };
-        let registry = Registry::with(&intent.registry_url, Some(credentials), settings)?;
-        Ok(Way { repository: name.repository, registry, intent })
-    }
-
-    /// Sends what the registry lacks, and leaves signatures beside it.
-    async fn push(&self, built: &[Built], key: &PrivateKey, facts: &origin::Facts) -> Result<Way> {
-        let mut way = self.way().await?;
-        let references: Vec<_> =
-            built.iter().map(|built| format!("{}@{}", way.intent.name, built.entry.digest)).collect();
-        // Better known now than after the images have travelled.
-        self.known_version(&self.source.lock(&references)?).await?;
-        for (number, image) in built.iter().enumerate() {
-            let share = share(PUSHING, number, built.len());
-            let sent = self.push_one(&mut way, image, self.tag(number), &share).await?;
-            let digest = &image.entry.digest;
-            self.session.printer().end_progress();
-            self.session.printer().note(&match sent {
-                0 => format!("{digest} is in the registry already."),
-                _ => format!("Pushed {digest} ({}).", units::bytes(image.size)),
-            });
-            self.report.stage("signing the image", share.end);
-            if way.intent.expires_at.unix_seconds() - clock::now().unix_seconds() < MARGIN_SECONDS {
-                way = self.way().await?;
-            }
-            self.sign(&way, digest, key, number, facts).await?;
-        }
-        Ok(way)
-    }
-
-    async fn push_one(
-        &self,
-        way: &mut Way,
-        image: &Built,
-        tag: Option<Tag>,
-        share: &Range<u8>,
-    ) -> Result<usize> {
-        let told = |of: Progress| {
-            let aside = format!(", {} of {}", units::bytes(of.done), units::bytes(of.total));
-            self.report.part("pushing the image", share, of.done, of.total, &aside);
-        };
-        let mut renewals = 0;
-        loop {
-            let pushed =
-                way.registry.push_layout(&way.repository, &image.layout, &image.entry, tag.as_ref(), &told);
-            match pushed.await {
-                Ok(pushed) => return Ok(pushed.uploaded),
-                // The credential may have ended on the way; what has come through is not sent again.
-                Err(ClientError::Unauthorized { .. })
-                    if renewals < RENEWALS && clock::now() >= way.intent.expires_at =>
-                {
-                    renewals += 1;
-                    *way = self.way().await?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// The label that an image is pushed under: its own, or the version. Two of one name would be one.
-    fn tag(&self, number: usize) -> Option<Tag> {
-        let label = |number: usize| {
-            let image = &self.source.images[number];
-            let version = self.document.manifest.version.as_str();
-            image.tag.clone().unwrap_or_else(|| match &image.variant {
-                Some(variant) => format!("{version}-{variant}"),
-                None => version.to_owned(),
-            })
-        };
-        let own = label(number);
-        let taken = (0..number).any(|other| label(other) == own);
-        if taken { None } else { own.parse().ok() }
-    }
-
-    /// Once per key, and what says how it was made once too.
-    async fn sign(
-        &self,
-        way: &Way,
-        digest: &Digest,
-        key: &PrivateKey,
-        number: usize,
-        facts: &origin::Facts,
-    ) -> Result<()> {
-        let (random, now) = (SystemRandom::new(), clock::now().to_datetime());
-        way.registry.sign(&way.repository, digest, key, now, &random).await?;
-        if self.args.no_provenance || !facts.contains_key("commit") {
-            return Ok(());
-        }
-        let own = [TrustedKey::new(key.public().clone())];
-        let names = [way.registry.name(&way.repository)?];
-        let policy = Policy {
-            digest,
-            names: &names,
-            keys: &own,
-            now,
-            max_age: None,
-            unnamed: Unnamed::Refuse,
-            predicate_types: &[SLSA_PROVENANCE_V1],
-        };
-        let known = way.registry.verify(&way.repository, Purpose::Provenance, &policy).await?;
-        if !known.verified.is_empty() {
-            return Ok(());
-        }
-        let manifest = &self.document.manifest;
-        let image = &self.source.images[number];
-        let predicate = origin::provenance(manifest.slug.as_str(), manifest.version.as_str(), image, facts);
-        way.registry.attest(&way.repository, digest, SLSA_PROVENANCE_V1, &predicate, key, &random).await?;
-        Ok(())
-    }
-
-    async fn register_images(
-        &self,
-        way: &Way,
-        built: &[Built],
-        facts: &origin::Facts,
-    ) -> Result<Vec<Artifact>> {
-        self.report.stage("registering the image", PUSHING.end);
-        let query =
-            ArtifactQuery { app: Some(self.document.manifest.slug.to_string()), ..ArtifactQuery::default() };
-        let known: Vec<Artifact> =
-            self.session.list_where(Route::ArtifactList, &[&self.project], &query).await?;
-        let mut artifacts = Vec::new();
-        for (number, image) in built.iter().enumerate() {
-            let digest = image.entry.digest.as_str();
-            let found =
-                known.iter().find(|one| one.digest == digest && one.repository == way.intent.repository);
-            if let Some(found) = found {
-                check_usable(found)?;
-                artifacts.push(found.clone());
-                continue;
-            }
-            let body = NewArtifact {
-                repository: way.intent.repository.clone(),
-                digest: digest.to_owned(),
-                tag: self.tag(number).map(|tag| tag.to_string()),
-                media_type: Some(image.entry.media_type.clone()),
-                variant: self.source.images[number].variant.clone(),
-                source: facts.clone(),
-            };
-            let raw = self.session.write(Route::ArtifactRegister, &[&self.project], &body).await?;
-            artifacts.push(parse(&raw)?);
-        }
-        Ok(artifacts)
-    }
-
-    /// Has the platform look at the signatures. Gives the artifacts as they are now, and those a person has to verify.
-    async fn verify(&self, artifacts: Vec<Artifact>) -> Result<(Vec<Artifact>, Vec<String>)> {
-        let (mut seen, mut left) = (Vec::new(), Vec::new());
-        for artifact in artifacts {
-            if artifact.trust.state == TrustState::Verified {
-                seen.push(artifact);
-                continue;
-            }
-            let because = Because { reason: self.args.reason.reason.clone() };
-            match self.session.write(Route::ArtifactVerify, &[&self.project, &artifact.id], &because).await {
-                Ok(raw) => seen.push(parse(&raw)?),
-                Err(failure) if failure.is_forbidden() => {
-                    left.push(artifact.id.to_string());
-                    seen.push(artifact);
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        let doubtful = seen
-            .iter()
-            .find(|one| one.trust.state != TrustState::Verified && !left.contains(&one.id.to_string()));
-        if let Some(doubtful) = doubtful {
-            let why = doubtful.trust.reason.as_deref().unwrap_or("no reason was given");
-            let message = format!("{} is not verified: {why}", doubtful.digest);
-            let info: RegistryInfo = parse(&self.session.read(Route::RegistryInfo, &[&self.project]).await?)?;
-            if info.trust == TrustMode::Enforce {
-                return Err(Failure::new(Exit::Conflict, "not_verified", message)
-                    .fix("see `gpuaas key list`; sign with a key that the project knows"));
-            }
-            self.session.printer().end_progress();
-            self.session.printer().warn(&message);
-        }
-        Ok((seen, left))
-    }
-
-    /// The version as it is registered now. Refuses one that is out with another manifest.
-    async fn known_version(&self, locked: &Locked) -> Result<Option<AppVersion>> {
-        let manifest = &self.document.manifest;
-        let parameters: [&dyn std::fmt::Display; 2] = [&manifest.slug.as_str(), &manifest.version.as_str()];
-        let known = match self.session.read(Route::CatalogVersionGet, &parameters).await {
-            Ok(raw) => parse::<AppVersionDetail>(&raw)?.version,
-            Err(failure) if failure.exit_code() == Exit::NotFound as u8 => return Ok(None),
-            Err(failure) => return Err(failure),
-        };
-        let same = known.manifest_digest == locked.document.digest().to_string();
-        if same || known.status.is_editable() {
-            return Ok(Some(known));
-        }
-        let message =
-            format!("{} {} is {} with another manifest", known.slug, known.app_version, known.status.name());
-        Err(Failure::new(Exit::Conflict, "version_exists", message)
-            .fix("raise `version` in the manifest and run it again"))
-    }
-
-    async fn register_version(&self, locked: &Locked) -> Result<Raw> {
-        let manifest = &self.document.manifest;
-        if let Some(known) = self.known_version(locked).await?
-            && known.manifest_digest == locked.document.digest().to_string()
-        {
-            let printer = self.session.printer();
-            printer.end_progress();
-            printer.note(&format!("{} {} is registered already.", known.slug, known.app_version));
-            return self
-                .session
-                .read(Route::CatalogVersionGet, &[&manifest.slug.as_str(), &manifest.version.as_str()])
-                .await;
-        }
-        let content_type = if locked.json { "application/json" } else { "application/yaml" };
-        let bytes = locked.text.clone().into_bytes();
-        Ok(self.session.client.call_with_document(Route::ManifestRegister, &[], bytes, content_type).await?)
-    }
-
-    /// Channel by channel to the one that counts here.
-    async fn promote(&self, artifacts: Vec<Artifact>) -> Result<Vec<Artifact>> {
-        let info: RegistryInfo = parse(&self.session.read(Route::RegistryInfo, &[&self.project]).await?)?;
-        let mut promoted = Vec::new();
-        for mut artifact in artifacts {
-            for channel in way_up(&info.channels, &info.environment, artifact.channel.as_deref()) {
-                let body = Promote { channel, reason: self.args.reason.reason.clone() };
-                let raw =
-                    self.session.write(Route::ArtifactPromote, &[&self.project, &artifact.id], &body).await?;
-                artifact = parse(&raw)?;
-            }
-            promoted.push(artifact);
-        }
-        Ok(promoted)
-    }
-}
-
-/// The channels that are still to come, up to the one that counts.
-fn way_up(channels: &[String], environment: &str, reached: Option<&str>) -> Vec<String> {
-    let place = |wanted: &str| channels.iter().position(|channel| channel == wanted);
-    let Some(goal) = place(environment) else { return Vec::new() };
-    let mut way = Vec::new();
-    let mut at = reached.map(str::to_owned);
-    while let Some(next) = next_channel(channels, at.as_deref()) {
-        if place(next).is_none_or(|next| next > goal) {
-            break;
-        }
-        way.push(next.clone());
-        at = Some(next.clone());
-    }
-    way
-}
-
-fn check_usable(artifact: &Artifact) -> Result<()> {
-    let why = match (artifact.status, artifact.trust.state) {
-        (_, TrustState::Revoked) => "revoked",
-        (ArtifactState::Retired, _) => "retired",
-        (ArtifactState::Deprecated, _) => "deprecated",
-        (ArtifactState::Published | ArtifactState::Promoted, _) => return Ok(()),
-    };
-    let message = format!("the image {} was {why}; nothing new may be made of it", artifact.digest);
-    Err(Failure::new(Exit::Conflict, "artifact_not_active", message)
-        .fix(format!("`gpuaas artifact get {}` says why; publish another image", artifact.id)))
 }
 
 impl Published {
@@ -625,35 +322,6 @@ mod tests {
         assert!(!may_publish(&who("user", "tenant", "apps.publish")));
         assert!(!may_publish(&who("user", "platform", "apps.read")));
         assert!(!may_publish(&who("service_account", "platform", "apps.publish")));
-    }
-
-    #[test]
-    fn the_way_up_ends_where_it_counts() {
-        let channels = ["dev", "staging", "production"].map(str::to_owned);
-        assert_eq!(way_up(&channels, "production", None), ["dev", "staging", "production"]);
-        assert_eq!(way_up(&channels, "staging", Some("dev")), ["staging"]);
-        assert!(way_up(&channels, "staging", Some("production")).is_empty());
-        assert!(way_up(&channels, "staging", Some("staging")).is_empty());
-    }
-
-    #[test]
-    fn what_was_withdrawn_is_not_published_again() {
-        let artifact = |status: &str, trust: &str| -> Artifact {
-            let mut value = samples::artifact();
-            value["status"] = json!(status);
-            value["trust"]["state"] = json!(trust);
-            serde_json::from_value(value).unwrap()
-        };
-        check_usable(&artifact("published", "unverified")).unwrap();
-        check_usable(&artifact("promoted", "verified")).unwrap();
-        for (status, trust) in [("deprecated", "verified"), ("retired", "verified"), ("published", "revoked")]
-        {
-            assert_eq!(
-                check_usable(&artifact(status, trust)).unwrap_err().exit_code(),
-                6,
-                "{status} {trust}"
-            );
-        }
     }
 
     #[test]
