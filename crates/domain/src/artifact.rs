@@ -318,8 +318,7 @@ impl NotOurs {
                 format!("Repositories here are called {}/<project>/<app>.", names.root)
             }
             Self::OffTheAllowlist => {
-                "This repository is not one that apps may come from; the platform's allowlist decides."
-                    .to_owned()
+                "This repository is not one that apps may come from; the platform's allowlist decides.".to_owned()
             }
         };
         Error::new(Kind::Unprocessable, "image_source_not_allowed", sentence)
@@ -476,20 +475,13 @@ pub fn check_usable(artifact: &Artifact, mode: TrustMode) -> Result<()> {
         ),
         (ArtifactState::Deprecated | ArtifactState::Retired, _) => Error::conflict(
             "artifact_not_active",
-            format!(
-                "The artifact {} is {}; nothing new may be made of it.",
-                artifact.digest,
-                artifact.state.name()
-            ),
+            format!("The artifact {} is {}; nothing new may be made of it.", artifact.digest, artifact.state.name()),
         ),
         (_, TrustState::Unverified) if mode == TrustMode::Enforce => Error::conflict(
             "artifact_not_verified",
             match &artifact.trust.reason {
                 Some(reason) => format!("The artifact {} is not verified: {reason}", artifact.digest),
-                None => format!(
-                    "The artifact {} is not verified yet; a person has to verify it.",
-                    artifact.digest
-                ),
+                None => format!("The artifact {} is not verified yet; a person has to verify it.", artifact.digest),
             },
         ),
         (ArtifactState::Published | ArtifactState::Promoted, _) => return Ok(()),
@@ -570,15 +562,7 @@ mod tests {
             assert_eq!(parse(&format!("{host}/gpuaas/apps/platform/web")), Ok(web("platform")));
         }
         assert_eq!(parse("registry.example.com/apps/web"), Err(NotOurs::OtherRegistry));
-        for shape in [
-            "web",
-            "apps",
-            "gpuaas/apps/web",
-            "gpuaas/apps/lab/web/x",
-            "apps/lab/web",
-            "gpuaas/app/lab/web",
-            "gpuaas/appsx/lab/web",
-        ] {
+        for shape in ["web", "apps", "gpuaas/apps/web", "gpuaas/apps/lab/web/x", "apps/lab/web", "gpuaas/app/lab/web", "gpuaas/appsx/lab/web"] {
             assert_eq!(parse(&format!("registry.example.org/{shape}")), Err(NotOurs::OtherShape), "{shape}");
         }
         let canonical = names.reference(&web("platform"), &digest).unwrap();
@@ -635,11 +619,7 @@ mod tests {
         ];
         for from in ArtifactState::ALL {
             for to in ArtifactState::ALL {
-                assert_eq!(
-                    check_move(*from, *to).is_ok(),
-                    allowed.contains(&(*from, *to)),
-                    "{from:?} {to:?}"
-                );
+                assert_eq!(check_move(*from, *to).is_ok(), allowed.contains(&(*from, *to)), "{from:?} {to:?}");
             }
         }
     }
