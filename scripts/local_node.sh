@@ -178,7 +178,7 @@ offer_hello_web() {
   # A version never changes: a rebuilt program needs a new number, or stays what was registered first.
   if ! local_gpuaas app get hello-web "$HELLO_WEB_VERSION" >/dev/null 2>&1; then
     local_gpuaas app register "$dir/hello-web.yaml" >>"$log" 2>&1 || return 1
-    local_gpuaas app publish hello-web "$HELLO_WEB_VERSION" >>"$log" 2>&1 || return 1
+    local_gpuaas app release hello-web "$HELLO_WEB_VERSION" >>"$log" 2>&1 || return 1
     local_gpuaas entitlement enable hello-web --project "$DEMO_PROJECT" >>"$log" 2>&1 || return 1
   fi
   printf '%s\n' "$image" >"$dir/offered"

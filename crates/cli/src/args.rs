@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    allocation, audit, catalog, completion, context, doctor, entitlement, event, forward, instance, login,
-    node, project, role, service_account, sku, tenant, token, user, whoami,
+    allocation, artifact, audit, catalog, completion, context, doctor, entitlement, event, forward, instance,
+    key, login, node, project, registry, role, service_account, sku, tenant, token, user, whoami,
 };
 use crate::printer::Output;
 
@@ -33,6 +33,7 @@ Examples:
   gpuaas login --url https://gpu.example.org --email ada@example.org
   gpuaas tenant create acme && gpuaas project create lab --tenant acme
   gpuaas allocation request --sku gpu-1 --wait
+  gpuaas app publish ./jupyter --release --entitle
   gpuaas instance create jupyter --allocation gpu-1 && gpuaas port-forward jupyter
   gpuaas audit verify --stream all
   gpuaas doctor";
@@ -126,6 +127,15 @@ pub(crate) enum Command {
     /// Apps and their versions
     #[command(subcommand)]
     App(catalog::AppCommand),
+    /// Images that a project has published
+    #[command(subcommand)]
+    Artifact(artifact::ArtifactCommand),
+    /// The registry, and who may pull from it
+    #[command(subcommand)]
+    Registry(registry::RegistryCommand),
+    /// Keys that stand for images
+    #[command(subcommand)]
+    Key(key::KeyCommand),
     /// Which apps tenants and projects may launch
     #[command(subcommand)]
     Entitlement(entitlement::EntitlementCommand),

@@ -5,6 +5,7 @@ use crate::args::Command;
 use crate::failure::Result;
 
 pub(crate) mod allocation;
+pub(crate) mod artifact;
 pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod completion;
@@ -14,10 +15,13 @@ pub(crate) mod entitlement;
 pub(crate) mod event;
 pub(crate) mod forward;
 pub(crate) mod instance;
+pub(crate) mod key;
 pub(crate) mod login;
 pub(crate) mod node;
 pub(crate) mod place;
 pub(crate) mod project;
+pub(crate) mod publish;
+pub(crate) mod registry;
 pub(crate) mod role;
 pub(crate) mod service_account;
 pub(crate) mod sku;
@@ -43,6 +47,9 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Sku(command) => sku::run(app, command).await,
         Command::Allocation(command) => allocation::run(app, command).await,
         Command::App(command) => catalog::run(app, command).await,
+        Command::Artifact(command) => artifact::run(app, command).await,
+        Command::Registry(command) => registry::run(app, command).await,
+        Command::Key(command) => key::run(app, command).await,
         Command::Entitlement(command) => entitlement::run(app, command).await,
         Command::Instance(command) => instance::run(app, command).await,
         Command::PortForward(args) => forward::run(&app.session()?, &args).await,

@@ -68,6 +68,11 @@ impl Failure {
         }
     }
 
+    /// Whether somebody else could: the caller lacks a right, or is a machine where a person is asked for.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api { status: 403, .. })
+    }
+
     /// Whether the same question may get an answer a little later.
     pub(crate) fn is_passing(&self) -> bool {
         self.exit_code() == Exit::Trouble as u8
@@ -130,6 +135,17 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "allocation_not_active" => {
             "see `gpuaas allocation list`; ask for another with `gpuaas allocation request`"
         }
+        "artifact_not_verified" => {
+            "sign it with a key of the project, then a person runs `gpuaas artifact verify`"
+        }
+        "artifact_not_promoted" | "promotion_out_of_order" => {
+            "promote it channel by channel with `gpuaas artifact promote`; `gpuaas registry info` shows the order"
+        }
+        "image_source_not_allowed" => {
+            "`gpuaas registry info` shows where images come from; `gpuaas app publish` pushes them there"
+        }
+        "version_exists" => "raise `version` in the manifest",
+        "human_actor_required" => "a person has to do this; service accounts may not",
         "no_capacity" => "try a smaller SKU, or ask an operator for room",
         "name_taken" => "choose another name, or look at the one that has it with `list`",
         "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",
@@ -171,6 +187,44 @@ impl From<ClientError> for Failure {
             .fix("check that the URL is the platform's and that this program is not older than the platform"),
             ClientError::Unusable { what } => Self::usage(what),
         }
+    }
+}
+
+impl From<gpuaas_oci::ClientError> for Failure {
+    fn from(error: gpuaas_oci::ClientError) -> Self {
+        use gpuaas_oci::ClientError as E;
+        let chain = chain(&error);
+        let (exit, fix) = match &error {
+            E::Unreachable { .. } => (Exit::Trouble, transport_fix(&chain)),
+            E::TimedOut { .. } | E::BrokenOff { .. } => {
+                (Exit::Trouble, "run the command again: what has come through is not sent again")
+            }
+            E::Unauthorized { .. } => {
+                (Exit::NotSignedIn, "the credential has ended or was revoked; run the command again")
+            }
+            E::Refused { status, .. } => {
+                (by_status(*status), "see `gpuaas registry info` for room and addresses")
+            }
+            E::NotFound { .. } => (Exit::NotFound, "check the name with `gpuaas artifact list`"),
+            E::ForeignRealm { .. } | E::OtherHost { .. } | E::Downgrade { .. } => (
+                Exit::Trouble,
+                "the registry is set up otherwise than the platform says; tell whoever runs it",
+            ),
+            E::Unusable { .. }
+            | E::TooManyRedirects { .. }
+            | E::UnknownChallenge { .. }
+            | E::NoToken { .. }
+            | E::NotRenewed { .. }
+            | E::Damaged { .. }
+            | E::TooLarge { .. }
+            | E::OtherDigest { .. }
+            | E::OtherSize { .. }
+            | E::Manifest { .. }
+            | E::Layout { .. }
+            | E::BadAnswer { .. }
+            | E::Local { .. } => return Self::new(Exit::Trouble, "registry", chain),
+        };
+        Self::new(exit, "registry", chain).fix(fix)
     }
 }
 

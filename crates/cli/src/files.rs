@@ -10,11 +10,7 @@ use crate::failure::{Exit, Failure, Result};
 /// Replaces a file in one step: a reader sees the old content or the new one, and only the owner sees either.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|source| Failure::file("create the folder", folder, &source))?;
+        create_private_folder(folder)?;
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -29,6 +25,14 @@ pub(crate) fn replace_private(path: &Path, content: &[u8]) -> Result<()> {
         drop(std::fs::remove_file(&draft));
         Failure::file("write", path, &source)
     })
+}
+
+pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|source| Failure::file("create the folder", folder, &source))
 }
 
 fn create_new(path: &Path) -> std::io::Result<File> {

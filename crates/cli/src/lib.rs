@@ -21,6 +21,8 @@ mod printer;
 mod progress;
 mod resolve;
 mod session;
+mod signing;
+mod source;
 mod terminal;
 mod units;
 mod views;

@@ -26,6 +26,7 @@ pub(crate) enum Style {
     Good,
     Careful,
     Bad,
+    Faint,
 }
 
 /// A live line must not wrap, or it could not be written over.
@@ -176,6 +177,16 @@ impl Printer {
         }
     }
 
+    /// What a program says that works for us: there to be seen, without weight. Nothing where programs read.
+    pub(crate) fn aside(&self, line: &str) {
+        if self.is_json() {
+            return;
+        }
+        self.end_progress();
+        let line = paint(&escape_but_tabs(line), Style::Faint, self.colour.1);
+        drop(writeln!(std::io::stderr().lock(), "{line}"));
+    }
+
     /// Takes the live line away, before anything else is said.
     pub(crate) fn end_progress(&self) {
         if self.live && !self.is_json() {
@@ -226,6 +237,7 @@ pub(crate) fn paint(text: &str, style: Style, colour: bool) -> String {
         Style::Good => "32",
         Style::Careful => "33",
         Style::Bad => "31",
+        Style::Faint => "2",
     };
     if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }

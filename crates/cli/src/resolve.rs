@@ -2,12 +2,14 @@
 
 use gpuaas_api::Route;
 use gpuaas_api::allocations::{Allocation, AllocationState, SkuView};
+use gpuaas_api::artifacts::{Artifact, ArtifactQuery, TrustKey};
 use gpuaas_api::identity::{Project, Role, Tenant, User};
 use gpuaas_api::instances::{Instance, InstanceQuery};
 use gpuaas_api::nodes::Node;
 use gpuaas_api::service_accounts::ServiceAccount;
 use gpuaas_domain::ids::{
-    AllocationId, InstanceId, NodeId, ProjectId, RoleId, ServiceAccountId, SkuId, TenantId, UserId,
+    AllocationId, ArtifactId, InstanceId, NodeId, ProjectId, RoleId, ServiceAccountId, SkuId, TenantId,
+    TrustKeyId, UserId,
 };
 use gpuaas_domain::manifest::Version;
 use gpuaas_domain::text::{Slug, nearest};
@@ -182,6 +184,76 @@ impl Session<'_> {
         let known: Vec<ServiceAccount> = self.list_all(Route::ServiceAccountList, &[&project]).await?;
         pick("service-account", typed, &known, |account| &account.name, |account| account.id)
     }
+
+    /// An artifact by id, by `APP@sha256:…`, or by the first digits of its digest.
+    pub(crate) async fn artifact(
+        &self,
+        project: ProjectId,
+        typed: &str,
+        visible: bool,
+    ) -> Result<ArtifactId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let (app, start) = digest_start(typed)?;
+        let query = ArtifactQuery {
+            app: app.as_ref().map(Slug::to_string),
+            visible: visible.then_some(true),
+            ..ArtifactQuery::default()
+        };
+        let known: Vec<Artifact> = self.list_where(Route::ArtifactList, &[&project], &query).await?;
+        let matching: Vec<&Artifact> =
+            known.iter().filter(|one| hex(&one.digest).starts_with(&start)).collect();
+        one_artifact(typed, &matching)
+    }
+
+    /// A key of the project, or of the platform where no project is given. Names are free again after a revocation.
+    pub(crate) async fn trust_key(&self, project: Option<ProjectId>, typed: &str) -> Result<TrustKeyId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let known: Vec<TrustKey> = match project {
+            Some(project) => self.list_all(Route::TrustKeyList, &[&project]).await?,
+            None => self.list_all(Route::PlatformTrustKeyList, &[]).await?,
+        };
+        let own = known.into_iter().filter(|key| key.project_id == project).collect();
+        let own = living(typed, own, |key: &TrustKey| &key.name, |key| key.revoked_at.is_none());
+        pick("key", typed, &own, |key| &key.name, |key| key.id)
+    }
+}
+
+fn hex(digest: &str) -> &str {
+    digest.strip_prefix("sha256:").unwrap_or(digest)
+}
+
+/// The app, if one is named, and how the digest begins.
+fn digest_start(typed: &str) -> Result<(Option<Slug>, String)> {
+    let refuse = || {
+        Failure::usage(format!("{typed:?} names no artifact"))
+            .fix("give its id, APP@sha256:…, or at least 4 digits of its digest; `gpuaas artifact list` shows them")
+    };
+    let (app, digest) = match typed.split_once('@') {
+        Some((app, digest)) => (Some(Slug::parse(app).map_err(|_| refuse())?), digest),
+        None => (None, typed),
+    };
+    let start = hex(digest).to_ascii_lowercase();
+    let fits = (4..=64).contains(&start.len()) && start.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if fits { Ok((app, start)) } else { Err(refuse()) }
+}
+
+fn one_artifact(typed: &str, matching: &[&Artifact]) -> Result<ArtifactId> {
+    match matching {
+        [only] => Ok(only.id),
+        [] => {
+            let message = format!("there is no artifact {typed:?}, or you may not see it");
+            Err(Failure::new(Exit::NotFound, "not_found", message)
+                .fix("`gpuaas artifact list` shows the ones you can see"))
+        }
+        _ => {
+            let message = format!("{} artifacts begin like {typed:?}", matching.len());
+            Err(Failure::new(Exit::Conflict, "ambiguous", message).fix("give more digits, or the id"))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +270,21 @@ mod tests {
         assert_eq!(find("web").unwrap(), 2);
         assert_eq!(find("old").unwrap_err().exit_code(), 6, "two that ended cannot be told apart");
         assert_eq!(find("new").unwrap_err().exit_code(), 5);
+    }
+
+    #[test]
+    fn an_artifact_is_found_by_the_start_of_its_digest() {
+        let (app, start) = digest_start("hello-web@sha256:ABCD").unwrap();
+        assert_eq!((app.unwrap().as_str(), start.as_str()), ("hello-web", "abcd"));
+        assert_eq!(digest_start("sha256:0123").unwrap().1, "0123");
+        assert_eq!(digest_start("0123abcd").unwrap(), (None, "0123abcd".to_owned()));
+        for typed in ["", "012", "xyzw", "A b@0123", "hello-web@", &"0".repeat(65)] {
+            assert_eq!(digest_start(typed).unwrap_err().exit_code(), 2, "{typed:?}");
+        }
+        let artifact: Artifact = serde_json::from_value(crate::tests::samples::artifact()).unwrap();
+        assert_eq!(one_artifact("0", &[&artifact]).unwrap(), artifact.id);
+        assert_eq!(one_artifact("0", &[]).unwrap_err().exit_code(), 5);
+        assert_eq!(one_artifact("0", &[&artifact, &artifact]).unwrap_err().exit_code(), 6);
     }
 
     #[test]

@@ -23,8 +23,19 @@ app list
 app move
 app publish
 app register
+app release
 app validate
 app versions
+artifact deprecate
+artifact get
+artifact list
+artifact promote
+artifact publish-intent
+artifact pull-intent
+artifact register
+artifact retire
+artifact revoke
+artifact verify
 audit list
 audit verify
 completion
@@ -52,6 +63,10 @@ instance receipt
 instance start
 instance stats
 instance stop
+key add
+key generate
+key list
+key revoke
 login
 logout
 node cordon
@@ -76,6 +91,11 @@ project resume
 project set-limit
 project suspend
 project unbind
+registry credential list
+registry credential revoke
+registry info
+registry login
+registry visibility
 role bind
 role bindings
 role create
@@ -200,6 +220,19 @@ fn lines_that_people_type_are_understood() {
         "gpuaas allocation request --sku s --name a --note why --wait --timeout 30s",
         "gpuaas allocation release a --wait --yes",
         "gpuaas app register -",
+        "gpuaas app publish ./hello --project lab --visibility tenant --key k.pem --lock l.yaml --release --entitle --reason r",
+        "gpuaas app release hello 1.0.0 --reason reviewed",
+        "gpuaas artifact list --app hello --visible --limit 3",
+        "gpuaas artifact register h/a@sha256:0 --tag t --variant cpu --source a=b --source c=d",
+        "gpuaas artifact promote 0123 --channel dev --reason r --project lab",
+        "gpuaas artifact publish-intent hello --visibility platform --expires-in 10m --docker-config d",
+        "gpuaas artifact pull-intent hello@sha256:0123 --expires-in 1h",
+        "gpuaas key generate --out k.pem",
+        "gpuaas key add k --public k.pub --valid-until 2030-01-01T00:00:00Z --platform",
+        "gpuaas key revoke k --reason lost --project lab",
+        "gpuaas registry login --docker-config d --expires-in-days 7",
+        "gpuaas registry visibility hello tenant",
+        "gpuaas registry credential revoke 0190-x --reason leaked",
         "gpuaas app move hello 1.0.0 --to canary --reason try",
         "gpuaas entitlement enable hello --tenant acme --version 1.0.0 --version 1.0.1 --channel canary",
         "gpuaas instance create hello --allocation a --version 1.0.0 --name n --gpus 1 --cpu 1.5 --memory 2GiB --host-port 20000 --set a=1 --set b=x --plan-digest sha256:0 --wait --timeout 5m",
@@ -242,6 +275,14 @@ fn lines_that_people_type_are_understood() {
         "gpuaas allocation list --all --project lab",
         "gpuaas allocation deny a",
         "gpuaas app move hello 1.0.0 --to nowhere",
+        "gpuaas app publish hello 1.0.0",
+        "gpuaas app publish hello --entitle",
+        "gpuaas app publish hello --visibility world",
+        "gpuaas artifact register h/a@sha256:0 --source x",
+        "gpuaas key add k --public a --key b",
+        "gpuaas key add k --project lab --platform",
+        "gpuaas key revoke k",
+        "gpuaas registry visibility hello",
         "gpuaas entitlement enable hello --tenant a --project b",
         "gpuaas instance create hello",
         "gpuaas instance create hello --allocation a --cpu lots",

@@ -13,6 +13,7 @@ pub(crate) mod apps;
 pub(crate) mod compute;
 pub(crate) mod instances;
 pub(crate) mod receipt;
+pub(crate) mod registry;
 
 /// How one object looks on its own, a line per fact.
 pub(crate) trait Facts: DeserializeOwned {

@@ -78,12 +78,6 @@ named! {
     }
 }
 
-impl Default for Visibility {
-    fn default() -> Self {
-        Self::Project
-    }
-}
-
 /// A place for the images of one app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Digest;
 use crate::json;
-use crate::manifest::{self, BadManifest, Descriptor, Manifest, OCI_INDEX};
+use crate::manifest::{
+    self, BadManifest, Descriptor, ImageManifest, MAX_MANIFEST_BYTES, Manifest, OCI_INDEX,
+};
 
 const VERSION: &str = "1.0.0";
 const MAX_INDEX_BYTES: u64 = 4 * 1024 * 1024;
@@ -53,6 +55,11 @@ pub enum BadLayout {
         digest: Digest,
         most: u64,
     },
+    /// A manifest among its blobs.
+    Manifest {
+        digest: Digest,
+        why: BadManifest,
+    },
 }
 
 impl fmt::Display for BadLayout {
@@ -70,6 +77,7 @@ impl fmt::Display for BadLayout {
             }
             Self::OtherBytes { digest } => write!(f, "the file of {digest} holds something else"),
             Self::TooLarge { digest, most } => write!(f, "{digest} has more than {most} bytes"),
+            Self::Manifest { digest, why } => write!(f, "{digest}: {why}"),
         }
     }
 }
@@ -82,6 +90,20 @@ pub struct Place {
     pub path: PathBuf,
     pub offset: u64,
     pub size: u64,
+}
+
+/// One image of a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaidImage {
+    pub entry: Descriptor,
+    pub manifest: ImageManifest,
+}
+
+impl LaidImage {
+    /// Everything it is made of, the configuration last: with it a registry has the whole image.
+    pub fn parts(&self) -> impl Iterator<Item = &Descriptor> {
+        self.manifest.layers.iter().chain([&self.manifest.config])
+    }
 }
 
 enum Root {
@@ -146,6 +168,28 @@ impl Layout {
         } else {
             Err(BadLayout::OtherBytes { digest: part.digest.clone() })
         }
+    }
+
+    /// The image of this entry, or all images of an index, each manifest compared with its promise.
+    pub fn images(&self, entry: &Descriptor) -> Result<Vec<LaidImage>> {
+        match self.manifest(entry)? {
+            Manifest::Image(manifest) => Ok(vec![LaidImage { entry: entry.clone(), manifest }]),
+            Manifest::Index(index) => {
+                let images = index.manifests.into_iter().map(|part| match self.manifest(&part)? {
+                    Manifest::Image(manifest) => Ok(LaidImage { entry: part, manifest }),
+                    Manifest::Index(_) => {
+                        Err(BadLayout::Manifest { digest: part.digest, why: BadManifest::NestedIndex })
+                    }
+                });
+                images.collect()
+            }
+        }
+    }
+
+    fn manifest(&self, entry: &Descriptor) -> Result<Manifest> {
+        let bytes = self.read(entry, MAX_MANIFEST_BYTES as u64)?;
+        manifest::read_promised(&bytes, entry)
+            .map_err(|why| BadLayout::Manifest { digest: entry.digest.clone(), why })
     }
 
     fn small(&self, file: &str) -> Result<Option<Vec<u8>>> {

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "client")]
 mod client;
+mod docker_archive;
 mod image;
 mod json;
 mod layout;
@@ -20,8 +21,9 @@ pub use client::{
     BlobHead, BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted,
     Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Renewal, Settings, TokenRealm, TokenSource,
 };
+pub use docker_archive::{BadArchive, is_docker_archive, unpack_docker_archive};
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
 pub use json::BadJson;
-pub use layout::{BadLayout, Layout, Place};
+pub use layout::{BadLayout, LaidImage, Layout, Place};
 pub use reference::{BadReference, Digest, Hasher, Host, Name, Reference, Repository, Tag, parse_digest};
 pub use secret::SecretText;

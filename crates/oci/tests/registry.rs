@@ -14,7 +14,7 @@ use gpuaas_oci::manifest::{Annotations, Descriptor, Manifest, OCI_MANIFEST, writ
 use gpuaas_oci::sign::{Policy, PrivateKey, Purpose, Refusal, SLSA_PROVENANCE_V1, TrustedKey, Unnamed};
 use gpuaas_oci::{
     BlobHead, BlobSource, ClientError, Credentials, Digest, Image, ImageBuilder, Layout, Mounted, Progress,
-    Registry, Repository, SecretText, Settings, Tag,
+    Registry, Repository, SecretText, Settings, Tag, is_docker_archive, unpack_docker_archive,
 };
 use ring::rand::SystemRandom;
 use support::Loopback;
@@ -302,13 +302,50 @@ async fn a_saved_layout_is_pushed_and_keeps_its_digest() {
     let layout = Layout::open(&path).unwrap();
     let registry = Registry::with(&format!("http://{}", loopback.address), None, in_pieces()).unwrap();
     let (repository, tag): (Repository, Tag) = ("apps/saved".parse().unwrap(), "1".parse().unwrap());
-    let pushed = registry.push_layout(&repository, &layout, &layout.entries()[0], Some(&tag)).await.unwrap();
+    let told: Mutex<Vec<Progress>> = Mutex::default();
+    let hear = |progress: Progress| told.lock().unwrap().push(progress);
+    let entry = &layout.entries()[0];
+    let pushed = registry.push_layout(&repository, &layout, entry, Some(&tag), &hear).await.unwrap();
     assert_eq!((pushed.uploaded, &pushed.digest), (2, image.digest()));
+    let told = told.into_inner().unwrap();
+    let total = image.blobs().map(|blob| blob.bytes.len() as u64).sum();
+    assert!(told.windows(2).all(|pair| pair[0].done <= pair[1].done), "{told:?}");
+    assert_eq!(told.last(), Some(&Progress { done: total, total }));
+    let again = registry.push_layout(&repository, &layout, entry, Some(&tag), &|_| ()).await.unwrap();
+    assert_eq!(again.uploaded, 0, "what is there is not sent again");
     assert_eq!(registry.get_manifest(&repository, &tag).await.unwrap().digest, *image.digest());
     let layer = &image.layers[0];
     let back =
         registry.blob_bytes(&repository, &layer.digest, layer.bytes.len() as u64, 1 << 20).await.unwrap();
     assert_eq!(&back[..], layer.bytes);
+}
+
+/// Whatever the engine here writes: a layout, or the list of older engines.
+#[tokio::test]
+async fn what_an_engine_saves_is_pushed_with_its_configuration_unchanged() {
+    let loopback = Loopback::start();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let name = format!("gpuaas-oci-test-saved:{}", std::process::id());
+    let image = sample("engine").build().unwrap();
+    std::fs::write(at("load.tar"), image.to_archive(Some(&name))).unwrap();
+    docker(&["load", "--quiet", "--input", at("load.tar").to_str().unwrap()]);
+    docker(&["save", "--output", at("saved.tar").to_str().unwrap(), &name]);
+    docker(&["rmi", &name]);
+    let layout = match Layout::open(at("saved.tar")) {
+        Ok(layout) => layout,
+        Err(why) => {
+            assert!(is_docker_archive(&at("saved.tar")), "{why}");
+            unpack_docker_archive(&at("saved.tar"), &at("layout"), &|_, _| true).unwrap();
+            Layout::open(at("layout")).unwrap()
+        }
+    };
+    let entry = &layout.entries()[0];
+    let found = layout.images(entry).unwrap();
+    assert_eq!(found[0].manifest.config.digest, image.config.digest);
+    let repository: Repository = "apps/engine".parse().unwrap();
+    loopback.registry().push_layout(&repository, &layout, entry, None, &|_| ()).await.unwrap();
+    assert!(loopback.registry().exists("apps/engine", &entry.digest).await.unwrap());
 }
 
 /// F-22, F-23: every signer once, in one place, and each can be revoked by itself.

@@ -1,6 +1,5 @@
 //! Apps and their versions.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -9,7 +8,7 @@ use gpuaas_api::identity::Because;
 use gpuaas_api::{List, Route};
 use gpuaas_domain::FieldError;
 use gpuaas_domain::manifest::ladder::VersionState;
-use gpuaas_domain::manifest::{self, Document, Format};
+use gpuaas_domain::manifest::{Document, Format};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -18,7 +17,9 @@ use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::printer::Style;
 use crate::session::{Session, parse};
-use crate::{resolve, yaml};
+use crate::{resolve, source, yaml};
+
+use super::publish;
 
 #[derive(Subcommand)]
 pub(crate) enum AppCommand {
@@ -48,14 +49,16 @@ pub(crate) enum AppCommand {
     Register(ManifestArg),
     /// Check a manifest on this machine, without a platform
     ///
-    /// Which registries images may come from is known to the platform alone, so that is checked when it is registered.
+    /// Takes a source manifest too, in which images are still to be built. Which registries images may come from is known
+    /// to the platform alone, so that is checked when it is registered.
     #[command(
-        after_help = "Examples:\n  gpuaas app validate manifest.yaml\n  gpuaas app validate - -o json < m.json"
+        after_help = "Examples:\n  gpuaas app validate manifest.yaml\n  gpuaas app validate ./jupyter\n  gpuaas app validate - -o json < m.json"
     )]
     Validate(ManifestArg),
+    Publish(publish::PublishArgs),
     /// Move a version up the ladder to active
-    #[command(after_help = "Examples:\n  gpuaas app publish jupyter 1.0.0 --reason reviewed")]
-    Publish {
+    #[command(after_help = "Examples:\n  gpuaas app release jupyter 1.0.0 --reason reviewed")]
+    Release {
         #[command(flatten)]
         version: VersionArg,
         #[command(flatten)]
@@ -98,7 +101,7 @@ pub(crate) struct VersionArg {
 
 #[derive(Args)]
 pub(crate) struct ManifestArg {
-    /// The manifest: .json, .yaml, .yml, or `-` for stdin
+    /// The manifest: .json, .yaml, .yml, a folder with app.yaml or app.json, or `-` for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -106,6 +109,9 @@ pub(crate) struct ManifestArg {
 pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
     if let AppCommand::Validate(manifest) = &command {
         return validate(app, manifest);
+    }
+    if let AppCommand::Publish(args) = command {
+        return publish::run(app, args).await;
     }
     let session = app.session()?;
     let printer = session.printer();
@@ -121,9 +127,10 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
         AppCommand::Get(version) => get(&session, &version).await,
         AppCommand::Register(manifest) => register(&session, &manifest).await,
         AppCommand::Validate(manifest) => validate(app, &manifest),
-        AppCommand::Publish { version, reason } => {
+        AppCommand::Publish(args) => publish::run(app, args).await,
+        AppCommand::Release { version, reason } => {
             let because = Because { reason: reason.reason };
-            change(&session, Route::AppPublish, &version, &because, "Published").await
+            change(&session, Route::AppPublish, &version, &because, "Released").await
         }
         AppCommand::Deprecate { version, reason } => {
             let because = Because { reason: reason.reason };
@@ -171,35 +178,13 @@ async fn change<B: serde::Serialize>(
     Ok(())
 }
 
-/// The document and what it is written in: by its name, or by its first character where it has none.
-fn read(manifest: &ManifestArg) -> Result<(Vec<u8>, Format)> {
-    if manifest.file == Path::new("-") {
-        let mut bytes = Vec::new();
-        // One byte more than allowed is enough to see that it is too long.
-        let most = u64::try_from(manifest::MAX_BYTES).unwrap_or(u64::MAX) + 1;
-        let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
-        read.map_err(|source| Failure::usage(format!("stdin could not be read: {source}")))?;
-        let json = bytes.trim_ascii_start().starts_with(b"{");
-        return Ok((bytes, if json { Format::Json } else { Format::Yaml }));
-    }
-    let format = match manifest.file.extension().and_then(|end| end.to_str()) {
-        Some("json") => Format::Json,
-        Some("yaml" | "yml") => Format::Yaml,
-        _ => {
-            return Err(Failure::usage(format!(
-                "{} does not say what it is written in",
-                manifest.file.display()
-            ))
-            .fix("name it .json, .yaml or .yml, or pass it on stdin as `-`"));
-        }
-    };
-    let bytes =
-        std::fs::read(&manifest.file).map_err(|source| Failure::file("read", &manifest.file, &source))?;
-    Ok((bytes, format))
-}
-
 async fn register(session: &Session<'_>, manifest: &ManifestArg) -> Result<()> {
-    let (bytes, format) = read(manifest)?;
+    let (bytes, format, base) = source::open(&manifest.file)?;
+    // What cannot be read is the platform's to refuse: it lists every fault.
+    if source::read(&bytes, format, &base).is_ok_and(|source| !source.images.is_empty()) {
+        return Err(Failure::usage("this manifest names images that are still to be made")
+            .fix("run `gpuaas app publish FOLDER`: it makes them and registers the version"));
+    }
     let content_type = match format {
         Format::Json => "application/json",
         Format::Yaml | Format::Guess => "application/yaml",
@@ -209,7 +194,7 @@ async fn register(session: &Session<'_>, manifest: &ManifestArg) -> Result<()> {
     session.printer().facts::<AppVersion>(&raw)?;
     let made: AppVersion = parse(&raw)?;
     session.printer().note(&format!(
-        "Registered as a {}. Next: gpuaas app publish {} {}",
+        "Registered as a {}. Next: gpuaas app release {} {}",
         made.status.name(),
         made.slug,
         made.app_version
@@ -220,20 +205,27 @@ async fn register(session: &Session<'_>, manifest: &ManifestArg) -> Result<()> {
 const CHECKED_THERE: &str =
     "Which registries images may come from is checked by the platform when the manifest is registered.";
 
-/// Every fault that can be seen without a platform.
-fn check(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
-    let document = manifest::parse(bytes, format)?;
-    let faults = manifest::lint(&document.manifest, None);
-    if faults.is_empty() { Ok(document) } else { Err(faults) }
+/// Every fault that can be seen without a platform, of a manifest or a source manifest.
+fn check(bytes: &[u8], format: Format, base: &Path) -> Result<Checked, Vec<FieldError>> {
+    let source = source::read(bytes, format, base)?;
+    Ok(Checked { document: source.check()?, images: source.images.len() })
+}
+
+struct Checked {
+    document: Document,
+    /// That are still to be made.
+    images: usize,
 }
 
 /// The verdict for programs.
-fn verdict(checked: &Result<Document, Vec<FieldError>>) -> Value {
+fn verdict(checked: &Result<Checked, Vec<FieldError>>) -> Value {
     let faults = match checked {
-        Ok(document) => {
+        Ok(Checked { document, images }) => {
+            // What is still to be made has no digest yet, so neither has the whole.
+            let digest = (*images == 0).then(|| document.digest().to_string());
             return json!({"ok": true, "slug": document.manifest.slug.as_str(),
-                "app_version": document.manifest.version.as_str(),
-                "manifest_digest": document.digest().to_string(), "fields": []});
+                "app_version": document.manifest.version.as_str(), "manifest_digest": digest,
+                "images_to_make": images, "fields": []});
         }
         Err(faults) => faults,
     };
@@ -245,17 +237,22 @@ fn verdict(checked: &Result<Document, Vec<FieldError>>) -> Value {
 }
 
 fn validate(app: &App, manifest: &ManifestArg) -> Result<()> {
-    let (bytes, format) = read(manifest)?;
+    let (bytes, format, base) = source::open(&manifest.file)?;
     let printer = &app.printer;
-    let checked = check(&bytes, format);
+    let checked = check(&bytes, format, &base);
     if printer.is_json() {
         printer.value(&verdict(&checked))?;
         return checked.map(drop).map_err(|_| Failure::Said(Exit::No));
     }
     let faults = match checked {
-        Ok(document) => {
+        Ok(Checked { document, images }) => {
             let (slug, version) = (document.manifest.slug.as_str(), document.manifest.version.as_str());
-            printer.marked("ok", Style::Good, &format!("{slug} {version} ({})", document.digest()))?;
+            let about = match images {
+                0 => document.digest().to_string(),
+                1 => "1 image to make".to_owned(),
+                more => format!("{more} images to make"),
+            };
+            printer.marked("ok", Style::Good, &format!("{slug} {version} ({about})"))?;
             printer.note(CHECKED_THERE);
             return Ok(());
         }
@@ -275,35 +272,40 @@ mod tests {
 
     const HELLO: &str = include_str!("../../../../apps/hello-web/manifest.yaml");
 
+    fn checked(text: &str) -> Result<Checked, Vec<FieldError>> {
+        check(text.as_bytes(), Format::Yaml, Path::new(""))
+    }
+
     #[test]
     fn a_manifest_is_checked_without_knowing_registries() {
         let digest = format!("sha256:{}", "0".repeat(64));
         let good = HELLO.replace("@DIGEST@", &digest);
-        assert_eq!(check(good.as_bytes(), Format::Yaml).unwrap().manifest.slug.as_str(), "hello-web");
-        let faults = check(HELLO.as_bytes(), Format::Yaml).unwrap_err();
+        assert_eq!(checked(&good).ok().unwrap().document.manifest.slug.as_str(), "hello-web");
+        let faults = checked(HELLO).err().unwrap();
         assert!(faults.iter().any(|fault| fault.path == "/artifact_ref"), "{faults:?}");
-        let told = verdict(&check(good.as_bytes(), Format::Yaml));
+        let told = verdict(&checked(&good));
         assert_eq!(
-            (&told["ok"], &told["slug"], &told["app_version"]),
-            (&json!(true), &json!("hello-web"), &json!("1.0.0"))
+            (&told["ok"], &told["slug"], &told["app_version"], &told["images_to_make"]),
+            (&json!(true), &json!("hello-web"), &json!("1.0.0"), &json!(0))
         );
+        assert!(told["manifest_digest"].as_str().unwrap().starts_with("sha256:"));
         let misspelt = good.replace("publisher:", "publishr:");
         assert_eq!(
-            verdict(&check(misspelt.as_bytes(), Format::Yaml)),
+            verdict(&checked(&misspelt)),
             json!({"ok": false, "fields": [{"path": "/publishr", "code": "unknown_field",
                 "message": "There is no such field. Did you mean publisher?"}]})
         );
     }
 
     #[test]
-    fn a_file_says_by_its_name_what_it_is_written_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| ManifestArg { file: folder.path().join(name) };
-        for (name, format) in [("a.json", Format::Json), ("a.yaml", Format::Yaml), ("a.yml", Format::Yaml)] {
-            std::fs::write(folder.path().join(name), "x").unwrap();
-            assert_eq!(read(&at(name)).unwrap().1, format);
-        }
-        assert_eq!(read(&at("a.txt")).unwrap_err().exit_code(), 2);
-        assert_eq!(read(&at("missing.yaml")).unwrap_err().exit_code(), 2);
+    fn a_source_manifest_is_checked_with_made_up_digests() {
+        let to_make =
+            HELLO.replace("registry.gpuaas.example.com/apps/hello-web@@DIGEST@", "{image: docker:hello}");
+        let told = verdict(&checked(&to_make));
+        assert_eq!((&told["ok"], &told["images_to_make"]), (&json!(true), &json!(1)), "{told}");
+        assert_eq!(told["manifest_digest"], json!(null));
+        let misspelt = to_make.replacen("{image:", "{imag:", 1);
+        let told = verdict(&checked(&misspelt));
+        assert_eq!(told["fields"][0]["path"], json!("/artifact_ref"), "{told}");
     }
 }

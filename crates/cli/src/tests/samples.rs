@@ -79,6 +79,51 @@ pub(crate) fn app_version() -> Value {
         "created_at": AT, "updated_at": AT})
 }
 
+pub(crate) fn artifact() -> Value {
+    let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    json!({"id": ID, "project_id": ID, "app_slug": "jupyter", "repository": "gpuaas/apps/lab/jupyter",
+        "reference": format!("registry.example.org/gpuaas/apps/lab/jupyter@{digest}"), "digest": digest,
+        "tag": "1.0.0", "media_type": "application/vnd.oci.image.manifest.v1+json", "size_bytes": 1_048_576,
+        "variant": "cpu", "source": {"commit": "abc", "repository": "https://git.example.org/lab"},
+        "visibility": "project", "status": "promoted", "channel": "dev", "active": false,
+        "trust": {"state": "verified", "key_id": ID, "signer": "sha256:00", "verified_at": AT,
+            "statement_digest": "sha256:01", "provenance_digest": null, "reason": null},
+        "created_by_kind": "user", "created_by_id": ID, "version": 1, "created_at": AT, "updated_at": AT})
+}
+
+pub(crate) fn artifact_detail() -> Value {
+    merge(
+        artifact(),
+        json!({"promotions": [{"channel": "dev", "promoted_at": AT, "actor_kind": "user", "actor_id": ID}],
+            "used_by": [{"app_slug": "jupyter", "app_version": "1.0.0", "status": "draft"}]}),
+    )
+}
+
+pub(crate) fn repository() -> Value {
+    json!({"id": ID, "name": "gpuaas/apps/lab/jupyter", "app_slug": "jupyter", "visibility": "tenant",
+        "project_id": ID, "version": 1, "created_at": AT, "updated_at": AT})
+}
+
+pub(crate) fn registry_info() -> Value {
+    json!({"host": "registry.example.org", "url": "https://registry.example.org", "root": "gpuaas/apps",
+        "namespace": "gpuaas/apps/lab", "token_url": "https://gpu.example.org/api/v1/registry/token",
+        "service": "registry.example.org", "channels": ["dev", "staging", "production"],
+        "environment": "production", "trust": "enforce", "quota_bytes": 10_485_760, "used_bytes": 1_048_576,
+        "repositories": [repository()]})
+}
+
+pub(crate) fn registry_credential() -> Value {
+    json!({"id": ID, "purpose": "publish", "repository": "gpuaas/apps/lab/jupyter", "digest": null,
+        "actor_kind": "user", "actor_id": ID, "created_at": AT, "expires_at": AT, "first_used_at": AT,
+        "revoked_at": null, "version": 1})
+}
+
+pub(crate) fn trust_key() -> Value {
+    json!({"id": ID, "project_id": ID, "name": "key-1", "fingerprint": format!("sha256:{}", "0".repeat(64)),
+        "algorithm": "ecdsa-p256", "public_key": "-----BEGIN PUBLIC KEY-----", "valid_until": null,
+        "revoked_at": null, "revoked_reason": null, "version": 1, "created_at": AT})
+}
+
 pub(crate) fn instance() -> Value {
     json!({"id": ID, "name": "jupyter", "app_slug": "jupyter", "app_version": "1.0.0", "app_version_id": ID,
         "previous_version": null, "artifact_digest": "sha256:00", "tenant_id": ID, "project_id": ID,

@@ -3,6 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_api::allocations::{Allocation, AllocationDetail, SkuView};
+use gpuaas_api::artifacts::{
+    Artifact, ArtifactDetail, RegistryCredential, RegistryInfo, RepositoryView, TrustKey,
+};
 use gpuaas_api::catalog::{App, AppVersion, Entitlement, LaunchableApp};
 use gpuaas_api::instances::{Instance, InstanceDetail, InstanceStats, ReceiptView, TimelineEntry};
 use gpuaas_api::nodes::{CreatedJoinToken, Node, NodeDetail};
@@ -103,7 +106,18 @@ fn skus_and_allocations() {
 
 #[test]
 fn apps_and_entitlements() {
-    assert!(table::<App>(&[samples::app()]).contains("jupyter  Jupyter  2026-01-02 03:04:05Z"));
+    let mut making = samples::app();
+    making["preparing"] = json!({"stage": "building the image", "percent": 40, "failure": null,
+        "updated_at": making["updated_at"]});
+    let mut broken = making.clone();
+    broken["preparing"]["failure"] = json!("the disk is full");
+    assert_eq!(
+        table::<App>(&[samples::app(), making, broken]),
+        "SLUG     NAME     UPDATED               PREPARING\n\
+         jupyter  Jupyter  2026-01-02 03:04:05Z  -\n\
+         jupyter  Jupyter  2026-01-02 03:04:05Z  building the image, 40 %\n\
+         jupyter  Jupyter  2026-01-02 03:04:05Z  failed: the disk is full\n"
+    );
     assert!(
         table::<AppVersion>(&[samples::app_version()]).contains("1.0.0    active  Jupyter  oci   supported")
     );
@@ -120,6 +134,57 @@ fn apps_and_entitlements() {
          jupyter  yes      on: active  on: canary+active, only 1.0.0  off\n"
     );
     assert!(facts::<Entitlement>(said).contains("narrowed by the project  off\n"));
+}
+
+#[test]
+fn images_keys_and_credentials() {
+    let mut revoked = samples::artifact();
+    revoked["channel"] = json!(null);
+    revoked["status"] = json!("published");
+    revoked["trust"]["state"] = json!("revoked");
+    let shown = table::<Artifact>(&[samples::artifact(), revoked]);
+    let lines: Vec<_> = shown.lines().collect();
+    assert!(
+        lines[1]
+            .starts_with("jupyter  0123456789ab  1.0.0  cpu      promoted (dev)  verified  no      1.0 MiB"),
+        "{shown}"
+    );
+    assert!(lines[2].contains("published       revoked "), "{shown}");
+    let shown = facts::<ArtifactDetail>(samples::artifact_detail());
+    assert!(
+        shown.contains("reference    registry.example.org/gpuaas/apps/lab/jupyter@sha256:0123456789abcdef"),
+        "{shown}"
+    );
+    assert!(shown.contains("commit=abc, repository=https://git.example.org/lab\n"), "{shown}");
+    assert!(
+        shown.contains("used by      jupyter 1.0.0 (draft)\n") && shown.contains("promoted to  dev "),
+        "{shown}"
+    );
+    let mut unsigned = samples::artifact_detail();
+    unsigned["trust"] = json!({"state": "unverified", "key_id": null, "signer": null, "verified_at": null,
+        "statement_digest": null, "provenance_digest": null, "reason": "no signature"});
+    assert!(facts::<ArtifactDetail>(unsigned).contains("trust        unverified: no signature\n"));
+    let shown = facts::<RegistryInfo>(samples::registry_info());
+    assert!(shown.contains("dev → staging → production (counts here)\n"), "{shown}");
+    assert!(
+        shown.contains("registry.example.org/gpuaas/apps/lab/APP\n")
+            && shown.contains("1.0 MiB of 10.0 MiB taken")
+    );
+    assert!(table::<RepositoryView>(&[samples::repository()]).contains("gpuaas/apps/lab/jupyter  tenant "));
+    assert!(
+        table::<RegistryCredential>(&[samples::registry_credential()])
+            .contains("publish  gpuaas/apps/lab/jupyter  user ")
+    );
+    let mut key = samples::trust_key();
+    key["project_id"] = json!(null);
+    key["revoked_at"] = key["created_at"].clone();
+    key["revoked_reason"] = json!("lost");
+    let shown = table::<TrustKey>(&[samples::trust_key(), key]);
+    assert!(
+        shown.contains("key-1  project   ecdsa-p256  good ")
+            && shown.contains("platform  ecdsa-p256  revoked: lost"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -231,6 +296,10 @@ fn empty_lists_say_what_to_do_next() {
         AppVersion::EMPTY,
         LaunchableApp::EMPTY,
         Entitlement::EMPTY,
+        Artifact::EMPTY,
+        RepositoryView::EMPTY,
+        RegistryCredential::EMPTY,
+        TrustKey::EMPTY,
         Instance::EMPTY,
         NO_STATS,
     ] {
@@ -265,6 +334,8 @@ fn json_is_what_the_platform_said() {
         samples::allocation_detail(),
         samples::instance_detail(),
         samples::receipt(true),
+        samples::artifact_detail(),
+        samples::registry_info(),
     ] {
         let raw = sample.to_string();
         assert_eq!(serde_json::from_str::<Value>(&crate::json::pretty(&raw)).unwrap(), sample);

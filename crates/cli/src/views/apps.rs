@@ -1,22 +1,35 @@
 //! Apps, versions and entitlements.
 
+use gpuaas_api::artifacts::Preparing;
 use gpuaas_api::catalog::{App, AppVersion, Entitlement, LaunchableApp, Terms};
 
 use super::{Facts, Row, dash, short, yes};
 
 impl Row for App {
-    const TITLES: &'static [&'static str] = &["SLUG", "NAME", "UPDATED"];
-    const EMPTY: &'static str = "No apps. Register the first version of one with `gpuaas app register FILE`.";
+    const TITLES: &'static [&'static str] = &["SLUG", "NAME", "UPDATED", "PREPARING"];
+    const EMPTY: &'static str = "No apps. Publish the first version of one with `gpuaas app publish FOLDER`.";
 
     fn cells(&self) -> Vec<String> {
-        vec![self.slug.clone(), self.display_name.clone(), short(self.updated_at)]
+        vec![
+            self.slug.clone(),
+            self.display_name.clone(),
+            short(self.updated_at),
+            dash(self.preparing.as_ref().map(preparing)),
+        ]
+    }
+}
+
+fn preparing(preparing: &Preparing) -> String {
+    match &preparing.failure {
+        Some(why) => format!("failed: {why}"),
+        None => format!("{}, {} %", preparing.stage, preparing.percent),
     }
 }
 
 impl Row for AppVersion {
     const TITLES: &'static [&'static str] =
         &["VERSION", "STATUS", "NAME", "KIND", "SUPPORT", "UPDATED", "MANIFEST"];
-    const EMPTY: &'static str = "No versions of this app. Register one with `gpuaas app register FILE`.";
+    const EMPTY: &'static str = "No versions of this app. Publish one with `gpuaas app publish FOLDER`, or register a manifest with `gpuaas app register FILE`.";
 
     fn cells(&self) -> Vec<String> {
         vec![

@@ -530,7 +530,7 @@ pub(crate) async fn ensure_repository(
         project_id: project,
         namespace,
         app_slug: app.to_string(),
-        visibility: visibility.unwrap_or_default(),
+        visibility: visibility.unwrap_or(Visibility::Project),
         version: 1,
         created_at: tx.at(),
         updated_at: tx.at(),

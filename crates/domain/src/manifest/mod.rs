@@ -98,6 +98,11 @@ impl Document {
     }
 }
 
+/// The tree that a document spells, whatever it means: for callers that complete it before it is a manifest.
+pub fn tree(bytes: &[u8], format: Format) -> Result<Value, Vec<FieldError>> {
+    read::tree(bytes, format)
+}
+
 /// Reads a manifest, or lists all its faults of shape, in the order of their pointers.
 pub fn parse(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
     let value = read::tree(bytes, format)?;

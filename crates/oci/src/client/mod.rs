@@ -56,6 +56,8 @@ pub struct Settings {
     /// Token servers that are not the registry itself.
     pub token_realms: Vec<TokenRealm>,
     pub redirects: Redirects,
+    /// What references call the registry where that is another host than the one we reach it at.
+    pub known_as: Option<Host>,
 }
 
 /// Where a registry may send a reader.
@@ -81,6 +83,7 @@ impl Default for Settings {
             extra_ca_pem: None,
             token_realms: Vec::new(),
             redirects: Redirects::SameOrigin,
+            known_as: None,
         }
     }
 }
@@ -158,7 +161,8 @@ impl Registry {
 
     /// `host/repository`, as a signature names it.
     pub fn name(&self, repository: &Repository) -> Result<Name> {
-        let host = self.host.clone().ok_or_else(|| ClientError::Unusable {
+        let host = self.settings.known_as.as_ref().or(self.host.as_ref());
+        let host = host.cloned().ok_or_else(|| ClientError::Unusable {
             what: format!("{} is no host that a reference can name", self.base),
         })?;
         Ok(Name { host, repository: repository.clone() })

@@ -1,10 +1,12 @@
 //! Pushes a whole image: every blob that is not there yet, then the manifest under its digest, then its tag.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 
-use super::{BlobSource, ClientError, Pointer, Registry, Result};
-use crate::manifest::{self, BadManifest, Descriptor, ImageManifest, MAX_MANIFEST_BYTES, Manifest};
-use crate::{BadLayout, Digest, Image, Layout, Repository, Tag};
+use super::{BlobSource, ClientError, Pointer, Progress, Registry, Result};
+use crate::manifest::{Descriptor, MAX_MANIFEST_BYTES};
+use crate::{BadLayout, Digest, Image, LaidImage, Layout, Repository, Tag};
 
 /// What a push did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,30 +46,31 @@ impl Registry {
 
 impl Registry {
     /// Makes sure that the registry holds what a layout has under this entry: an image, or an index and its images.
-    /// Every byte is compared with its digest before it is sent.
+    /// Every byte is compared with its digest before it is sent. `progress` counts the bytes of all blobs, those that
+    /// were there included.
     pub async fn push_layout(
         &self,
         repository: &Repository,
         layout: &Layout,
         entry: &Descriptor,
         tag: Option<&Tag>,
+        progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Pushed> {
         let bytes = layout.read(entry, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
-        let mut uploaded = 0;
-        match manifest::read_promised(&bytes, entry).map_err(|why| bad(entry, why))? {
-            Manifest::Image(image) => uploaded += self.push_parts(repository, layout, &image).await?,
-            Manifest::Index(index) => {
-                for part in &index.manifests {
-                    let bytes = layout.read(part, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
-                    match manifest::read_promised(&bytes, part).map_err(|why| bad(part, why))? {
-                        Manifest::Image(image) => {
-                            uploaded += self.push_parts(repository, layout, &image).await?;
-                        }
-                        Manifest::Index(_) => return Err(bad(part, BadManifest::NestedIndex)),
-                    }
-                    self.put_manifest(repository, &part.digest, &part.media_type, bytes).await?;
-                }
-            }
+        let images = layout.images(entry).map_err(from_layout)?;
+        let parts: BTreeMap<&Digest, &Descriptor> =
+            images.iter().flat_map(LaidImage::parts).map(|part| (&part.digest, part)).collect();
+        let total = parts.values().map(|part| part.size).sum();
+        let (mut done, mut uploaded) = (0, 0);
+        for part in parts.values() {
+            let told = |of: Progress| progress(Progress { done: done + of.done, total });
+            uploaded += usize::from(self.push_part(repository, layout, part, &told).await?);
+            done += part.size;
+            progress(Progress { done, total });
+        }
+        for image in images.iter().filter(|image| image.entry.digest != entry.digest) {
+            let bytes = layout.read(&image.entry, MAX_MANIFEST_BYTES as u64).map_err(from_layout)?;
+            self.put_manifest(repository, &image.entry.digest, &image.entry.media_type, bytes).await?;
         }
         let pointers = [Some(Pointer::Digest(&entry.digest)), tag.map(Pointer::Tag)];
         for pointer in pointers.into_iter().flatten() {
@@ -76,20 +79,13 @@ impl Registry {
         Ok(Pushed { digest: entry.digest.clone(), uploaded })
     }
 
-    async fn push_parts(
+    async fn push_part(
         &self,
         repository: &Repository,
         layout: &Layout,
-        image: &ImageManifest,
-    ) -> Result<usize> {
-        let mut uploaded = 0;
-        for part in image.layers.iter().chain([&image.config]) {
-            uploaded += usize::from(self.push_part(repository, layout, part).await?);
-        }
-        Ok(uploaded)
-    }
-
-    async fn push_part(&self, repository: &Repository, layout: &Layout, part: &Descriptor) -> Result<bool> {
+        part: &Descriptor,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<bool> {
         if self.find_blob(repository, &part.digest).await?.is_some() {
             return Ok(false);
         }
@@ -99,16 +95,12 @@ impl Registry {
         if found != part.digest {
             return Err(ClientError::OtherDigest { ours: part.digest.clone(), theirs: found.to_string() });
         }
-        self.push_blob(repository, &part.digest, &source, &|_| ()).await
+        self.push_blob(repository, &part.digest, &source, progress).await
     }
 }
 
 fn from_layout(why: BadLayout) -> ClientError {
     ClientError::Layout { why }
-}
-
-fn bad(entry: &Descriptor, why: BadManifest) -> ClientError {
-    ClientError::Manifest { url: entry.digest.to_string(), why }
 }
 
 fn repository_of(text: &str) -> Result<Repository> {

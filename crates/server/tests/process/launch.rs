@@ -295,6 +295,11 @@ async fn one_changed_byte_stops_a_launch_and_is_named() {
     // The signature itself stands in an annotation of its manifest; the file must keep its name, so the tag leads astray.
     corrupt(&signature);
     stage.server.serve();
+    let ready = async || {
+        let nodes = stage.admin.call(Route::NodeList, &[], None).await.expect(200).body["items"].clone();
+        (nodes[0]["ready"] == true).then_some(())
+    };
+    wait(|| stage.agent.log(), ready).await;
     let cases = [
         ("2.0.0", "image_digest_mismatch", layer),
         ("3.0.0", "image_digest_mismatch", manifest),

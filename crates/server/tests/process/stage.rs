@@ -26,7 +26,6 @@ pub(crate) struct Stage {
     pub(crate) allocation: String,
     pub(crate) node: String,
     pub(crate) author: Author,
-    pub(crate) artifact: Value,
     /// Where the registry keeps its bytes, for tests that change them.
     pub(crate) folder: PathBuf,
     _database: TestDatabase,
@@ -110,7 +109,6 @@ impl Stage {
             allocation,
             node,
             author,
-            artifact,
             folder,
             _database: database,
         }

@@ -54,3 +54,16 @@ fn the_client_can_be_used_from_a_server() {
     let now = chrono::DateTime::from_timestamp(0, 0).unwrap();
     sendable(&registry.sign(&repository, &digest, &key, now, &ring::rand::SystemRandom::new()));
 }
+
+/// F-27: a signature names the image as references do, wherever the registry is reached.
+#[test]
+fn a_registry_is_called_what_references_call_it() {
+    let at = |known_as: Option<&str>| {
+        let known_as = known_as.map(|host| host.parse().unwrap());
+        let registry =
+            Registry::with("http://127.0.0.1:5000", None, Settings { known_as, ..Settings::default() });
+        registry.unwrap().name(&repository()).unwrap().to_string()
+    };
+    assert_eq!(at(None), "127.0.0.1:5000/apps/a");
+    assert_eq!(at(Some("registry.example.com")), "registry.example.com/apps/a");
+}
