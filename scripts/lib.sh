@@ -153,6 +153,32 @@ need_cosign() {
   done
 }
 
+# go_program FILE MODULE VERSION PACKAGE [build|test]: builds a Go program, or a package's tests as a program, once. Not
+# `go install`: that also asks the proxy for the list of versions, which some proxies refuse where they serve the module.
+go_program() {
+  local file=$1 module=$2 version=$3 package=$4 kind=${5:-build} folder status=0 command=(build)
+  [[ ! -x $file ]] || return 0
+  have go || { say "Go is missing; as root: apt-get install -y golang-go (1.24 or later), or take it from https://go.dev/dl" >&2; return 1; }
+  [[ $kind != test ]] || command=(test -c)
+  say "Building $package $version (once)"
+  folder=$(mktemp -d "${TMPDIR:-/tmp}/gpuaas-go.XXXXXX") && mkdir -p "$(dirname "$file")" || return 1
+  (
+    cd "$folder" && go mod init tool 2>/dev/null && printf '\nrequire %s %s\n' "$module" "$version" >>go.mod &&
+      GOFLAGS=-mod=mod go "${command[@]}" -buildvcs=false -o "$folder/program" "$package"
+  ) >"$folder/log" 2>&1 || status=$?
+  if ((status == 0)); then
+    mv "$folder/program" "$file" || status=$?
+  else
+    # Of what was fetched there is a line each; the last ones say what is wrong.
+    tail -n 3 "$folder/log" >&2
+    say "$package cannot be had: go build $package, with $module $version in go.mod" >&2
+  fi
+  rm -rf -- "$folder"
+  return "$status"
+}
+
+need_oras() { go_program "$TOOLS/oras-v1/oras" oras.land/oras v1.2.3 oras.land/oras/cmd/oras; }
+
 # The Python tools of the contract test, in a folder of their own that is rebuilt when the list changes.
 need_contract_tools() {
   local list=$ROOT/tests/contract/requirements.txt venv=$TOOLS/contract-venv
@@ -343,6 +369,29 @@ start_docker() {
     fi
     sleep 0.2
   done
+}
+
+# --- our registry alone, without a guard ----------------------------------------------------------------------------
+
+# serve_registry DIR [PROFILE]: runs it in the background with everything in DIR. Sets served_pid and served_address; the
+# caller ends it.
+serve_registry() {
+  local dir=$1 profile=${2:-debug} deadline=$((SECONDS + 15)) release=()
+  served_pid='' served_address=''
+  [[ $profile == debug ]] || release=(--release)
+  cargo build --locked --quiet "${release[@]}" --package gpuaas-registry --example serve || return 1
+  mkdir -p "$dir" || return 1
+  "$CARGO_TARGET_DIR/$profile/examples/serve" "$dir/registry" >"$dir/address" 2>"$dir/log" &
+  served_pid=$!
+  until [[ -s $dir/address ]]; do
+    if ! alive "$served_pid" || ((SECONDS >= deadline)); then
+      say "the registry did not start: $(tail -n 1 "$dir/log")" >&2
+      return 1
+    fi
+    sleep 0.05
+  done
+  # shellcheck disable=SC2034 # for the caller
+  served_address=$(<"$dir/address")
 }
 
 # --- a registry of one folder's own ---------------------------------------------------------------------------------
