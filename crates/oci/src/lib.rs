@@ -21,7 +21,7 @@ pub use client::{
     Pointer, Progress, Pushed, PutManifest, Redirects, Registry, Settings, TokenRealm,
 };
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
-pub use json::BadJson;
+pub use json::{BadJson, check_json};
 pub use layout::{BadLayout, Layout, Place};
 pub use reference::{BadReference, Digest, Hasher, Host, Name, Reference, Repository, Tag, parse_digest};
 pub use secret::SecretText;
