@@ -12,6 +12,7 @@ DOCKER_SOCKET=${GPUAAS_DOCKER_SOCKET:-/var/run/docker.sock}
 DOCKER_PACKAGES=(docker.io iptables)
 DOCKER_START_SECONDS=60
 REGISTRY_PROGRAM=/usr/bin/docker-registry
+NGINX_PROGRAM=/usr/sbin/nginx
 
 say() { printf '%s\n' "$*"; }
 
@@ -38,7 +39,7 @@ postgres_bin() {
   return 1
 }
 
-# need_packages build [test] [docker] [registry]: the Debian packages that these purposes lack get installed.
+# need_packages build [test] [docker] [registry] [nginx]: the Debian packages that these purposes lack get installed.
 need_packages() {
   local purpose missing=()
   for purpose in "$@"; do
@@ -62,6 +63,7 @@ need_packages() {
         have docker || missing+=(docker.io)
         ;;
       registry) [[ -x $REGISTRY_PROGRAM ]] || missing+=(docker-registry) ;;
+      nginx) [[ -x $NGINX_PROGRAM ]] || missing+=(nginx-light) ;;
       *) die "no such purpose: $purpose" ;;
     esac
   done
@@ -92,10 +94,10 @@ install_packages() {
     set -- "$@" docker-cli
   fi
   local policy=/usr/sbin/policy-rc.d own_policy=no status=0
-  # Debian starts a registry for the whole network at once; we only want the program.
-  if [[ " $* " == *" docker-registry "* && ! -e $policy ]]; then
+  # Debian starts a registry or web server for the whole network at once; we only want the program.
+  if [[ " $* " =~ \ (docker-registry|nginx-light)\  && ! -e $policy ]]; then
     # shellcheck disable=SC2016 # it is the policy's own $1
-    printf '#!/bin/sh\ncase $1 in docker-registry*) exit 101 ;; esac\n' >"$policy"
+    printf '#!/bin/sh\ncase $1 in docker-registry* | nginx*) exit 101 ;; esac\n' >"$policy"
     chmod 755 "$policy"
     own_policy=yes
   fi
@@ -104,8 +106,12 @@ install_packages() {
   if [[ $own_policy == yes ]]; then
     rm -f "$policy"
   fi
+  # Nor at the next boot.
   if [[ " $* " == *" docker-registry "* && -x $REGISTRY_PROGRAM ]]; then
-    update-rc.d docker-registry disable >/dev/null 2>&1 || true # nor at the next boot
+    update-rc.d docker-registry disable >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" nginx-light "* && -x $NGINX_PROGRAM ]]; then
+    update-rc.d nginx disable >/dev/null 2>&1 || true
   fi
   ((status == 0)) || die "packages could not be installed; the line is: $line"
 }
