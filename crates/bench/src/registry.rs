@@ -73,10 +73,10 @@ impl Daemon {
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(status) = daemon.child.try_wait()? {
-                return Err(format!("{:?} ended at once: {status}", command.get_program()).into());
+                return Err(format!("{} ended at once: {status}", command.get_program().display()).into());
             }
             if started.elapsed() > PATIENCE {
-                return Err(format!("{:?} does not listen", command.get_program()).into());
+                return Err(format!("{} does not listen", command.get_program().display()).into());
             }
             std::thread::sleep(Duration::from_millis(5));
         }

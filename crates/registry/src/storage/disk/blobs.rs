@@ -221,18 +221,17 @@ impl Reading {
         }
         let mut loan = self.lend();
         let (at, wanted) = (self.left.start, left.min(loan.buffer.len()));
-        loan.length = match read_now(&self.file, &mut loan.buffer[..wanted], at) {
-            Some(length) => length,
-            None => {
-                let file = self.file.clone();
-                loan = blocking(move || {
-                    file.read_exact_at(&mut loan.buffer[..wanted], at)?;
-                    Ok::<_, io::Error>(loan)
-                })
-                .await?;
-                wanted
-            }
-        };
+        if let Some(length) = read_now(&self.file, &mut loan.buffer[..wanted], at) {
+            loan.length = length;
+        } else {
+            let file = self.file.clone();
+            loan = blocking(move || {
+                file.read_exact_at(&mut loan.buffer[..wanted], at)?;
+                loan.length = wanted;
+                Ok::<_, io::Error>(loan)
+            })
+            .await?;
+        }
         self.left.start += loan.length as u64;
         Ok(Some(Bytes::from_owner(loan)))
     }
