@@ -12,6 +12,7 @@ DOCKER_SOCKET=${GPUAAS_DOCKER_SOCKET:-/var/run/docker.sock}
 DOCKER_PACKAGES=(docker.io iptables)
 DOCKER_START_SECONDS=60
 REGISTRY_PROGRAM=/usr/bin/docker-registry
+NGINX_PROGRAM=/usr/sbin/nginx
 
 say() { printf '%s\n' "$*"; }
 
@@ -38,7 +39,7 @@ postgres_bin() {
   return 1
 }
 
-# need_packages build [test] [docker] [registry]: the Debian packages that these purposes lack get installed.
+# need_packages build [test] [docker] [registry] [nginx]: the Debian packages that these purposes lack get installed.
 need_packages() {
   local purpose missing=()
   for purpose in "$@"; do
@@ -62,6 +63,7 @@ need_packages() {
         have docker || missing+=(docker.io)
         ;;
       registry) [[ -x $REGISTRY_PROGRAM ]] || missing+=(docker-registry) ;;
+      nginx) [[ -x $NGINX_PROGRAM ]] || missing+=(nginx-light) ;;
       *) die "no such purpose: $purpose" ;;
     esac
   done
@@ -92,10 +94,10 @@ install_packages() {
     set -- "$@" docker-cli
   fi
   local policy=/usr/sbin/policy-rc.d own_policy=no status=0
-  # Debian starts a registry for the whole network at once; we only want the program.
-  if [[ " $* " == *" docker-registry "* && ! -e $policy ]]; then
+  # Debian starts a registry or web server for the whole network at once; we only want the program.
+  if [[ " $* " =~ \ (docker-registry|nginx-light)\  && ! -e $policy ]]; then
     # shellcheck disable=SC2016 # it is the policy's own $1
-    printf '#!/bin/sh\ncase $1 in docker-registry*) exit 101 ;; esac\n' >"$policy"
+    printf '#!/bin/sh\ncase $1 in docker-registry* | nginx*) exit 101 ;; esac\n' >"$policy"
     chmod 755 "$policy"
     own_policy=yes
   fi
@@ -104,8 +106,12 @@ install_packages() {
   if [[ $own_policy == yes ]]; then
     rm -f "$policy"
   fi
+  # Nor at the next boot.
   if [[ " $* " == *" docker-registry "* && -x $REGISTRY_PROGRAM ]]; then
-    update-rc.d docker-registry disable >/dev/null 2>&1 || true # nor at the next boot
+    update-rc.d docker-registry disable >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" nginx-light "* && -x $NGINX_PROGRAM ]]; then
+    update-rc.d nginx disable >/dev/null 2>&1 || true
   fi
   ((status == 0)) || die "packages could not be installed; the line is: $line"
 }
@@ -152,6 +158,32 @@ need_cosign() {
     GOBIN=$folder go install "github.com/sigstore/cosign/${version%%.*}/cmd/cosign@$version" || return 1
   done
 }
+
+# go_program FILE MODULE VERSION PACKAGE [build|test]: builds a Go program, or a package's tests as a program, once. Not
+# `go install`: that also asks the proxy for the list of versions, which some proxies refuse where they serve the module.
+go_program() {
+  local file=$1 module=$2 version=$3 package=$4 kind=${5:-build} folder status=0 command=(build)
+  [[ ! -x $file ]] || return 0
+  have go || { say "Go is missing; as root: apt-get install -y golang-go (1.24 or later), or take it from https://go.dev/dl" >&2; return 1; }
+  [[ $kind != test ]] || command=(test -c)
+  say "Building $package $version (once)"
+  folder=$(mktemp -d "${TMPDIR:-/tmp}/gpuaas-go.XXXXXX") && mkdir -p "$(dirname "$file")" || return 1
+  (
+    cd "$folder" && go mod init tool 2>/dev/null && printf '\nrequire %s %s\n' "$module" "$version" >>go.mod &&
+      GOFLAGS=-mod=mod go "${command[@]}" -buildvcs=false -o "$folder/program" "$package"
+  ) >"$folder/log" 2>&1 || status=$?
+  if ((status == 0)); then
+    mv "$folder/program" "$file" || status=$?
+  else
+    # Of what was fetched there is a line each; the last ones say what is wrong.
+    tail -n 3 "$folder/log" >&2
+    say "$package cannot be had: go build $package, with $module $version in go.mod" >&2
+  fi
+  rm -rf -- "$folder"
+  return "$status"
+}
+
+need_oras() { go_program "$TOOLS/oras-v1/oras" oras.land/oras v1.2.3 oras.land/oras/cmd/oras; }
 
 # python_tools TEST: the Python tools of tests/TEST, in a folder of their own that is rebuilt when the list changes.
 python_tools() {
@@ -345,6 +377,29 @@ start_docker() {
     fi
     sleep 0.2
   done
+}
+
+# --- our registry alone, without a guard ----------------------------------------------------------------------------
+
+# serve_registry DIR [PROFILE]: runs it in the background with everything in DIR. Sets served_pid and served_address; the
+# caller ends it.
+serve_registry() {
+  local dir=$1 profile=${2:-debug} deadline=$((SECONDS + 15)) release=()
+  served_pid='' served_address=''
+  [[ $profile == debug ]] || release=(--release)
+  cargo build --locked --quiet "${release[@]}" --package gpuaas-registry --example serve || return 1
+  mkdir -p "$dir" || return 1
+  "$CARGO_TARGET_DIR/$profile/examples/serve" "$dir/registry" >"$dir/address" 2>"$dir/log" &
+  served_pid=$!
+  until [[ -s $dir/address ]]; do
+    if ! alive "$served_pid" || ((SECONDS >= deadline)); then
+      say "the registry did not start: $(tail -n 1 "$dir/log")" >&2
+      return 1
+    fi
+    sleep 0.05
+  done
+  # shellcheck disable=SC2034 # for the caller
+  served_address=$(<"$dir/address")
 }
 
 # --- a registry of one folder's own ---------------------------------------------------------------------------------

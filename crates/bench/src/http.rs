@@ -62,7 +62,8 @@ impl Connection {
             {
                 self.head_end = end;
                 let length = self.header("content-length").ok_or("an answer without a length")?;
-                wanted = end + 4 + length.parse::<usize>()?;
+                let length = length.parse::<usize>()?;
+                wanted = end + 4 + if request.starts_with(b"HEAD ") { 0 } else { length };
             }
         }
         Ok(std::str::from_utf8(&self.answer[9..12])?.parse()?)

@@ -13,6 +13,7 @@ mod launching;
 mod link;
 mod plain;
 mod process;
+mod registry;
 mod sequencing;
 mod serving;
 mod sizes;
@@ -81,6 +82,8 @@ enum Part {
     Dispatch,
     /// A thousand agents: memory, and all of them back after a kill.
     Fleet,
+    /// The registry against plain files, nginx and distribution.
+    Registry,
     /// Sizes of the programs.
     Size,
 }
@@ -134,6 +137,9 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     if wanted(Part::Fleet) {
         fleet::measure(&mut report).await?;
+    }
+    if wanted(Part::Registry) {
+        registry::measure(&programs, round, &mut report).await?;
     }
     if wanted(Part::Size) {
         sizes::measure(&programs, &mut report)?;

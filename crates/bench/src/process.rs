@@ -104,14 +104,7 @@ impl Server {
 
     /// User and system time of all its threads so far.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name in parentheses may hold anything; after it come the fields from number 3 on.
-        let (_, fields) = stat.rsplit_once(')').ok_or("the kernel's stat line has no name")?;
-        let fields: Vec<_> = fields.split_whitespace().collect();
-        let ticks = |number: usize| -> Result<u64> {
-            Ok(fields.get(number - 3).ok_or("the stat line is short")?.parse()?)
-        };
-        Ok(float(ticks(14)? + ticks(15)?) / ticks_per_second())
+        cpu_seconds(self.child.id())
     }
 
     /// Asks it to stop and waits.
@@ -144,6 +137,18 @@ pub(crate) fn resident_mib(process: u32) -> Result<f64> {
         .ok_or("the kernel does not tell VmRSS")?;
     let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(float(kib) / 1024.0)
+}
+
+/// User and system time of all threads of a process so far.
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in parentheses may hold anything; after it come the fields from number 3 on.
+    let (_, fields) = stat.rsplit_once(')').ok_or("the kernel's stat line has no name")?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let ticks = |number: usize| -> Result<u64> {
+        Ok(fields.get(number - 3).ok_or("the stat line is short")?.parse()?)
+    };
+    Ok(float(ticks(14)? + ticks(15)?) / ticks_per_second())
 }
 
 fn ticks_per_second() -> f64 {

@@ -124,6 +124,13 @@ pub(crate) fn read(bytes: &[u8], most: usize) -> Result<Json, BadJson> {
     Ok(value)
 }
 
+/// Says whether a document of at most so many bytes can be read in one way only, for who reads it with another reader.
+/// Names with a meaning are `known`; inside the members `free`, and inside those that nobody knows, names are the
+/// author's own and may only not be there twice.
+pub fn check_json(bytes: &[u8], most: usize, known: &[&'static str], free: &[&str]) -> Result<(), BadJson> {
+    read(bytes, most)?.check_spelling(known, free)
+}
+
 /// Counts before anything is built, so a bomb costs one pass over its bytes.
 fn bound(bytes: &[u8]) -> Result<(), BadJson> {
     let (mut depth, mut values, mut in_text, mut escaped) = (0_usize, 1_usize, false, false);
@@ -156,6 +163,14 @@ fn folded(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).map(|letter| if letter == 'ſ' { 's' } else { letter }).collect()
 }
 
+fn check_name(name: &str, known: &[&'static str]) -> Result<(), BadJson> {
+    let fold = folded(name);
+    match known.iter().find(|known| folded(known) == fold && **known != name) {
+        Some(meant) => Err(BadJson::Misspelled { member: name.to_owned(), meant }),
+        None => Ok(()),
+    }
+}
+
 impl Json {
     fn check_duplicates(&self) -> Result<(), BadJson> {
         match self {
@@ -172,18 +187,24 @@ impl Json {
         }
     }
 
+    fn check_spelling(&self, known: &[&'static str], free: &[&str]) -> Result<(), BadJson> {
+        match self {
+            Self::List(items) => items.iter().try_for_each(|item| item.check_spelling(known, free)),
+            Self::Object(members) => members.iter().try_for_each(|(name, value)| {
+                check_name(name, known)?;
+                let ours = known.contains(&name.as_str()) && !free.contains(&name.as_str());
+                if ours { value.check_spelling(known, free) } else { Ok(()) }
+            }),
+            Self::Null | Self::Bool | Self::Unsigned(_) | Self::OtherNumber | Self::Text(_) => Ok(()),
+        }
+    }
+
     /// The object that has these members, each in exactly these letters or not at all.
     pub(crate) fn open<'a>(&'a self, path: &str, known: &[&'static str]) -> Result<Object<'a>, BadJson> {
         let Self::Object(members) = self else {
             return Err(BadJson::NoObject { path: path.to_owned() });
         };
-        for (name, _) in members {
-            let fold = folded(name);
-            let meant = known.iter().find(|known| folded(known) == fold && **known != name);
-            if let Some(meant) = meant {
-                return Err(BadJson::Misspelled { member: name.clone(), meant });
-            }
-        }
+        members.iter().try_for_each(|(name, _)| check_name(name, known))?;
         Ok(Object { path: path.to_owned(), members })
     }
 }

@@ -23,7 +23,7 @@ pub use client::{
 };
 pub use docker_archive::{BadArchive, is_docker_archive, unpack_docker_archive};
 pub use image::{Blob, BuildError, Image, ImageBuilder, MANIFEST_TYPE};
-pub use json::BadJson;
+pub use json::{BadJson, check_json};
 pub use layout::{BadLayout, LaidImage, Layout, Place};
 pub use reference::{BadReference, Digest, Hasher, Host, Name, Reference, Repository, Tag, parse_digest};
 pub use secret::SecretText;

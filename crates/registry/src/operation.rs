@@ -111,9 +111,11 @@ impl Operation {
             }
             Target::Manifest(repository, reference) => {
                 let repository = name(repository)?;
-                let reference = reference.parse().map_err(|error| match error {
-                    BadReference::Digest(error) => Error::BadDigest(error),
-                    BadReference::Tag(_) => Error::BadTag,
+                let reference = reference.parse().map_err(|error| match (error, method) {
+                    (BadReference::Digest(error), _) => Error::BadDigest(error),
+                    (BadReference::Tag(_), &Method::PUT) => Error::BadTag,
+                    // What can never be put is not there: the conformance suite asks for just that.
+                    (BadReference::Tag(_), _) => Error::ManifestUnknown,
                 })?;
                 match *method {
                     Method::GET => Self::GetManifest { repository, reference },

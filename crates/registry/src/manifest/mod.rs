@@ -4,7 +4,6 @@
 //! storage's question. Strict, because engines and other registries read the same bytes with more forgiving readers and
 //! must not come to another meaning than we did when we let them in.
 
-mod strict;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +18,31 @@ use crate::digest::Digest;
 
 /// The specification asks registries to take at least this much; nobody needs more.
 pub const MAX_MANIFEST_BYTES: usize = 4 * 1024 * 1024;
+
+/// Members with a meaning for somebody who reads a manifest.
+const MEMBERS: &[&str] = &[
+    "schemaVersion",
+    "mediaType",
+    "artifactType",
+    "config",
+    "layers",
+    "manifests",
+    "subject",
+    "annotations",
+    "digest",
+    "size",
+    "urls",
+    "data",
+    "platform",
+    "architecture",
+    "os",
+    "variant",
+    "fsLayers",
+    "history",
+    "signatures",
+];
+/// Of these, the one whose members are the author's.
+const FREE: &[&str] = &["annotations"];
 
 pub const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -152,7 +176,8 @@ pub fn read(bytes: &[u8], content_type: MediaType, policy: Policy) -> Result<Man
     if bytes.len() > MAX_MANIFEST_BYTES {
         return refuse("a manifest has at most 4 MiB".to_owned());
     }
-    strict::check(bytes).map_err(|error| Ambiguous(format!("it is ambiguous or no JSON: {error}")))?;
+    gpuaas_oci::check_json(bytes, MAX_MANIFEST_BYTES, MEMBERS, FREE)
+        .map_err(|error| Ambiguous(format!("it is ambiguous or no JSON: {error}")))?;
     let document: Document =
         serde_json::from_slice(bytes).map_err(|error| Ambiguous(format!("it cannot be read: {error}")))?;
     if document.schema_version != 2 || document.fs_layers.is_some() {

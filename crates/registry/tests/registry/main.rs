@@ -1,6 +1,7 @@
 //! The registry over a real socket, on real files, with real clients.
 
 mod clients;
+mod conformance;
 mod doors;
 mod faults;
 mod garbage;

@@ -464,6 +464,8 @@ async fn names_that_are_none_are_refused_before_anything_is_looked_at() {
     assert_eq!(world.get(&format!("/v2/A/blobs/{digest}")).await.is(400).code(), "NAME_INVALID");
     assert_eq!(world.call(Method::POST, "/v2/a/_b/blobs/uploads/").await.is(400).code(), "NAME_INVALID");
     assert_eq!(world.get("/v2/a/blobs/sha256:zz").await.is(400).code(), "DIGEST_INVALID");
-    assert_eq!(world.get("/v2/a/manifests/.hidden").await.is(400).code(), "MANIFEST_INVALID");
+    assert_eq!(world.get("/v2/a/manifests/.hidden").await.is(404).code(), "MANIFEST_UNKNOWN");
+    let hidden = world.put_manifest("a", ".hidden", &image(b"{}", &[])).await.is(400);
+    assert_eq!(hidden.code(), "MANIFEST_INVALID");
     assert_eq!(world.get("/v2/a%2f..%2fb/tags/list").await.is(400).code(), "NAME_INVALID");
 }

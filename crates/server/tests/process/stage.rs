@@ -101,17 +101,7 @@ impl Stage {
             .expect(200);
         let folder = database.folder().join("data").join("registry");
         let allocation = asked.id();
-        Self {
-            server,
-            agent,
-            admin,
-            project,
-            allocation,
-            node,
-            author,
-            folder,
-            _database: database,
-        }
+        Self { server, agent, admin, project, allocation, node, author, folder, _database: database }
     }
 
     pub(crate) async fn create(&self) -> String {

@@ -1,16 +1,19 @@
 //! Blobs of repositories: hard links to contents.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, IoSliceMut, Read as _};
 use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures_util::future::Either;
 use futures_util::stream::{self, Stream};
 use gpuaas_faults::step;
-use tokio::task::JoinHandle;
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::LocalDisk;
 use super::files::{Draft, blocking, found, remove, sync_parent, touch};
@@ -19,8 +22,8 @@ use crate::error::{Error, Result};
 use crate::names::RepositoryName;
 use crate::storage::BlobSource;
 
-/// Large enough that the hop to a blocking thread does not count, small enough for many readers.
-const CHUNK: u64 = 512 << 10;
+/// Large enough that a call does not count, small enough that what was read is still in the core's cache when it is sent.
+const CHUNK: usize = 256 << 10;
 /// What is this small is read where it is opened.
 const SMALL: u64 = 64 << 10;
 
@@ -148,6 +151,8 @@ impl DiskBlob {
         let Some(mut file) = found(File::open(path))? else { return Ok(None) };
         let size = file.metadata()?.len();
         if size > SMALL {
+            // The disk works while the network does. A file system that takes no advice is no failure.
+            let _ = fadvise(&file, 0, None, Advice::Sequential);
             return Ok(Some(Self { size, bytes: Held::In(file) }));
         }
         let bytes = read_exactly(&mut file, size)?;
@@ -165,17 +170,71 @@ fn read_exactly(file: &mut File, length: u64) -> io::Result<Bytes> {
     Ok(buffer.into())
 }
 
-/// What is left to read, and the read under way: the disk works while the network does.
+/// What is left to read.
 struct Reading {
-    left: u64,
-    next: Option<JoinHandle<io::Result<(File, Bytes)>>>,
+    file: Arc<File>,
+    left: Range<u64>,
+    buffers: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-fn start_read(mut file: File, length: u64) -> JoinHandle<io::Result<(File, Bytes)>> {
-    tokio::task::spawn_blocking(move || {
-        let bytes = read_exactly(&mut file, length)?;
-        Ok((file, bytes))
-    })
+/// A buffer that comes back when its bytes are sent, because fresh memory costs as much as the copy into it.
+struct Loan {
+    buffer: Vec<u8>,
+    length: usize,
+    home: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl AsRef<[u8]> for Loan {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Ok(mut home) = self.home.lock() {
+            home.push(std::mem::take(&mut self.buffer));
+        }
+    }
+}
+
+/// What the kernel has in memory already; nothing if it would have to wait for the disk, or cannot tell.
+fn read_now(file: &File, buffer: &mut [u8], at: u64) -> Option<usize> {
+    let read = preadv2(file, &mut [IoSliceMut::new(buffer)], at, ReadWriteFlags::NOWAIT);
+    read.ok().filter(|length| *length > 0)
+}
+
+impl Reading {
+    fn lend(&self) -> Loan {
+        let used = self.buffers.lock().ok().and_then(|mut buffers| buffers.pop());
+        let buffer = used.unwrap_or_else(|| {
+            let all = usize::try_from(self.left.end - self.left.start).unwrap_or(CHUNK);
+            vec![0; all.min(CHUNK)]
+        });
+        Loan { buffer, length: 0, home: self.buffers.clone() }
+    }
+
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let left = usize::try_from(self.left.end - self.left.start).unwrap_or(usize::MAX);
+        if left == 0 {
+            return Ok(None);
+        }
+        let mut loan = self.lend();
+        let (at, wanted) = (self.left.start, left.min(loan.buffer.len()));
+        if let Some(length) = read_now(&self.file, &mut loan.buffer[..wanted], at) {
+            loan.length = length;
+        } else {
+            let file = self.file.clone();
+            loan = blocking(move || {
+                file.read_exact_at(&mut loan.buffer[..wanted], at)?;
+                loan.length = wanted;
+                Ok::<_, io::Error>(loan)
+            })
+            .await?;
+        }
+        self.left.start += loan.length as u64;
+        Ok(Some(Bytes::from_owner(loan)))
+    }
 }
 
 impl BlobSource for DiskBlob {
@@ -184,7 +243,7 @@ impl BlobSource for DiskBlob {
     }
 
     fn read(self, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-        let mut file = match self.bytes {
+        let file = match self.bytes {
             Held::Read(bytes) => {
                 let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
                 let part = bytes.slice(inside(range.start)..inside(range.end));
@@ -192,27 +251,11 @@ impl BlobSource for DiskBlob {
             }
             Held::In(file) => file,
         };
-        let length = range.end.saturating_sub(range.start);
-        let first = tokio::task::spawn_blocking(move || {
-            file.seek(SeekFrom::Start(range.start))?;
-            let bytes = read_exactly(&mut file, length.min(CHUNK))?;
-            Ok((file, bytes))
-        });
-        let reading = Reading { left: length, next: Some(first) };
-        Either::Right(stream::unfold(reading, |mut reading| async move {
-            let read = match reading.next.take()?.await {
-                Ok(read) => read,
-                Err(error) => Err(io::Error::other(error)),
-            };
-            let (file, bytes) = match read {
-                Ok(read) => read,
-                Err(error) => return Some((Err(error), reading)),
-            };
-            reading.left -= bytes.len() as u64;
-            if reading.left > 0 {
-                reading.next = Some(start_read(file, reading.left.min(CHUNK)));
-            }
-            Some((Ok(bytes), reading))
+        let left = range.start..range.end.max(range.start);
+        let reading = Reading { file: Arc::new(file), left, buffers: Arc::default() };
+        Either::Right(stream::try_unfold(reading, |mut reading| async move {
+            let bytes = reading.next().await?;
+            Ok(bytes.map(|bytes| (bytes, reading)))
         }))
     }
 }

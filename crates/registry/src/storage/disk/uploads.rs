@@ -29,6 +29,8 @@ use crate::names::{RepositoryName, UploadId};
 /// So much is written and hashed at a time, while as much again is being received.
 const BATCH: usize = 1 << 20;
 const READ: usize = 1 << 20;
+/// After so much the disk starts with what is there, so that little is left to wait for at the end.
+const FLUSH: u64 = 16 << 20;
 /// A client that goes on after a broken connection may come before its last write has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -45,8 +47,14 @@ pub(super) struct Session {
     length: Arc<AtomicU64>,
     /// Of all that is in the file; none after a restart.
     hash: Option<Hasher>,
+    flush: Arc<Flush>,
+    /// Where the last flush was begun.
+    flushed: u64,
     pub(super) used: SystemTime,
 }
+
+/// Held while the disk works. Keeps why it failed, because the kernel says so only once.
+type Flush = Mutex<Option<io::ErrorKind>>;
 
 /// An upload that was there at start.
 pub(super) struct Left {
@@ -76,7 +84,9 @@ fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
 impl Upload {
     fn new(file: File, length: u64, hash: Option<Hasher>, used: SystemTime) -> Self {
         let length = Arc::new(AtomicU64::new(length));
-        let session = Session { file: Arc::new(file), length: length.clone(), hash, used };
+        let flushed = length.load(Ordering::Acquire);
+        let (file, flush) = (Arc::new(file), Arc::default());
+        let session = Session { file, length: length.clone(), hash, flush, flushed, used };
         Self { session: Arc::new(tokio::sync::Mutex::new(session)), length }
     }
 
@@ -140,6 +150,22 @@ impl Session {
         Ok(())
     }
 
+    /// Has the disk work while more is received, one flush at a time.
+    fn flush(&mut self) {
+        let length = self.length.load(Ordering::Acquire);
+        if length < self.flushed + FLUSH || self.flush.try_lock().is_err() {
+            return;
+        }
+        self.flushed = length;
+        let (file, flush) = (self.file.clone(), self.flush.clone());
+        tokio::task::spawn_blocking(move || {
+            let mut failure = failure_of(&flush);
+            if let Err(error) = file.sync_data() {
+                *failure = Some(error.kind());
+            }
+        });
+    }
+
     fn digest(&self, algorithm: Algorithm) -> io::Result<Digest> {
         if let (Algorithm::Sha256, Some(hash)) = (algorithm, &self.hash) {
             return Ok(hash.clone().finish());
@@ -159,6 +185,10 @@ impl Session {
         }
         Ok(hash.finish())
     }
+}
+
+fn failure_of(flush: &Flush) -> MutexGuard<'_, Option<io::ErrorKind>> {
+    flush.lock().expect("nothing panics while it is held")
 }
 
 /// What came of a body, and how it ended if it did.
@@ -272,6 +302,7 @@ impl LocalDisk {
                 let frames = batch.frames;
                 turn = Turn::Writing(tokio::task::spawn_blocking(move || {
                     let written = session.write(&frames);
+                    session.flush();
                     (session, written)
                 }));
             } else {
@@ -331,9 +362,13 @@ impl LocalDisk {
         }
         let now = self.options.clock.now();
         step!(self.options.faults, "registry.blob.sync", {
-            let file = session.file.clone();
-            // A write that failed half-way may have left bytes behind the end.
+            let (file, flush) = (session.file.clone(), session.flush.clone());
             blocking(move || {
+                // Waits for a flush under way: of two syncs at once only one is told of a failure.
+                if let Some(kind) = *failure_of(&flush) {
+                    return Err(kind.into());
+                }
+                // A write that failed half-way may have left bytes behind the end.
                 file.set_len(size).and_then(|()| file.set_modified(now)).and_then(|()| file.sync_all())
             })
             .await
@@ -372,5 +407,36 @@ impl LocalDisk {
         })?;
         self.uploads.forget(name);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::super::Options;
+    use super::*;
+
+    /// The kernel tells of it once; who asks later would hear that all is well.
+    #[tokio::test]
+    async fn what_a_flush_could_not_write_is_never_a_blob() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = LocalDisk::open(folder.path(), Options::default()).await.unwrap();
+        let repository: RepositoryName = "a".parse().unwrap();
+        let bytes = Bytes::from(vec![7; 100]);
+        let digest = Digest::of(Algorithm::Sha256, &bytes);
+        for failed in [true, false] {
+            let upload = disk.create_upload(&repository).await.unwrap();
+            let body = stream::iter([Ok(bytes.clone())]);
+            disk.append_upload(&repository, &upload, None, body).await.unwrap();
+            if failed {
+                let session = disk.uploads.hold(&Layout::upload_name(&repository, &upload)).await.unwrap();
+                *failure_of(&session.flush) = Some(io::ErrorKind::StorageFull);
+            }
+            let committed = disk.commit_upload(&repository, &upload, &digest).await;
+            assert_eq!(matches!(committed, Err(Error::DiskFull)), failed, "{committed:?}");
+            assert_eq!(committed.is_ok(), !failed);
+            assert_eq!(disk.blob_size(&repository, &digest).await.unwrap().is_some(), !failed);
+        }
     }
 }
