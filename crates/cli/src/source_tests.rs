@@ -6,8 +6,8 @@ use gpuaas_domain::manifest::Format;
 
 use super::*;
 
-const HELLO: &str = include_str!("../../../apps/hello-web/manifest.yaml");
-const NAMED: &str = "registry.gpuaas.example.com/apps/hello-web@@DIGEST@";
+const HELLO: &str = include_str!("../../../apps/hello-web/app.yaml");
+const NAMED: &str = "{build: ../../images/hello-web}";
 
 fn reference(digit: char) -> String {
     format!("registry.example.org:5000/gpuaas/apps/lab/hello@sha256:{}", digit.to_string().repeat(64))
