@@ -420,8 +420,7 @@ impl Channels {
 pub fn check_move(from: ArtifactState, to: ArtifactState) -> Result<()> {
     use ArtifactState as A;
     let allowed: &[A] = match from {
-        A::Published => &[A::Promoted, A::Deprecated],
-        A::Promoted => &[A::Promoted, A::Deprecated],
+        A::Published | A::Promoted => &[A::Promoted, A::Deprecated],
         A::Deprecated => &[A::Retired],
         A::Retired => &[],
     };

@@ -256,7 +256,7 @@ fn deed(action: Action) -> Deed {
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().filter(|_| true)?;
+    let value = values.next()?;
     if values.next().is_some() {
         return None;
     }
