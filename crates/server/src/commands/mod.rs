@@ -113,7 +113,9 @@ enum BackupCommand {
 enum CustodyCommand {
     /// Make a new master key, put every secret under it, retire the old one. Works while the server runs.
     RotateMasterKey,
-    /// Make a new key for signing machine tokens; running tokens live out their minutes.
+    /// Make new keys for signing machine tokens and registry tokens; running tokens live out their minutes.
+    ///
+    /// A registry of your own has to be given the new certificate; see docs/how-to/registry.md.
     RotateTokenKey,
 }
 
@@ -188,7 +190,9 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Custody(CustodyCommand::RotateMasterKey) => rotate_master_key(&config).await,
         Command::Custody(CustodyCommand::RotateTokenKey) => {
             let id = custody::rotate_token_key(&roles::open(&config).await?.plane).await?;
-            print(&format!("Machine tokens are signed with {id} from now on."));
+            print(&format!(
+                "Machine tokens are signed with {id} from now on, registry tokens with a new key too."
+            ));
             Ok(())
         }
         Command::Tls(TlsCommand::Trust) => {
