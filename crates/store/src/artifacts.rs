@@ -582,6 +582,26 @@ impl Session {
         Ok(Page::from_rows(all, page.limit, |(credential, _)| credential.id.to_string()))
     }
 
+    /// Credentials that ended and were not told so yet, some at a time.
+    pub async fn list_ended_credentials(
+        &mut self,
+        now: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<StoredCredential>> {
+        let rows = fetch!(
+            self,
+            CredentialRow,
+            concat!(
+                "SELECT ",
+                credential_columns!(),
+                " FROM registry_credentials WHERE expires_at <= $1 AND revoked_at IS NULL AND expired_at IS NULL ORDER BY expires_at LIMIT $2"
+            ),
+            now.to_datetime(),
+            limit
+        )?;
+        rows.into_iter().map(StoredCredential::try_from).collect()
+    }
+
     /// Newest first; the first one that is not retired signs.
     pub async fn list_registry_keys(&mut self) -> Result<Vec<RegistryKey>> {
         let rows = fetch!(
@@ -807,8 +827,8 @@ impl Tx {
         execute!(
             self,
             "INSERT INTO registry_credentials (id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, \
-             actor_id, created_at, expires_at, first_used_at, revoked_at, version) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, NULL, NULL, 1)",
+             actor_id, created_at, expires_at, first_used_at, revoked_at, expired_at, version) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, NULL, NULL, NULL, 1)",
             credential.id.uuid(),
             credential.tenant_id.uuid(),
             credential.project_id.uuid(),
@@ -831,6 +851,18 @@ impl Tx {
             self,
             "UPDATE registry_credentials SET first_used_at = $2, version = version + 1 WHERE id = $1 AND first_used_at IS NULL",
             id.uuid(),
+            at
+        )?;
+        Ok(touched == 1)
+    }
+
+    /// Says whether nobody else has noted it.
+    pub async fn end_registry_credential(&mut self, credential: &StoredCredential) -> Result<bool> {
+        let at = self.at().to_datetime();
+        let touched = execute!(
+            self,
+            "UPDATE registry_credentials SET expired_at = $2, version = version + 1 WHERE id = $1 AND expired_at IS NULL",
+            credential.id.uuid(),
             at
         )?;
         Ok(touched == 1)
