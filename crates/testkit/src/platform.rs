@@ -129,7 +129,7 @@ impl TestPlatform {
     }
 
     pub fn anonymous(&self) -> Caller {
-        Caller::new(&self.running.public_url)
+        self.admin.stranger()
     }
 
     pub fn platform_id(&self) -> String {

@@ -183,6 +183,31 @@ async fn machine(session: &mut Session, id: ServiceAccountId) -> Result<Option<(
     }
 }
 
+/// Whether a grant of this kind lies in a place that is not suspended.
+async fn is_member(
+    session: &mut Session,
+    grants: &[Grant],
+    counts: impl Fn(&Grant) -> bool,
+) -> Result<bool> {
+    let anywhere = Permit::system("registry", Scope::Platform).tenant_scope();
+    for grant in grants.iter().filter(|grant| counts(grant)) {
+        let active = match grant.scope {
+            Scope::Platform => true,
+            Scope::Tenant(tenant) => {
+                session.find_tenant(anywhere, tenant).await?.is_some_and(|tenant| tenant.state.is_active())
+            }
+            Scope::Project(_, project) => session
+                .locate_project(project)
+                .await?
+                .is_some_and(|located| located.project.is_active() && located.tenant.is_active()),
+        };
+        if active {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The one rule about repositories and people.
 async fn decide(
     session: &mut Session,
@@ -194,18 +219,20 @@ async fn decide(
     let home = Scope::Project(repository.tenant_id, repository.project_id);
     let alive = located.is_some_and(|located| located.project.is_active() && located.tenant.is_active());
     let own = iam::decide(asker.actor, &asker.grants, action.permission(), home);
-    let reads_in = |scope: Scope| {
-        asker.grants.iter().any(|grant| {
-            grant.permissions.contains(&Permission::ArtifactRead)
-                && (grant.scope == Scope::Platform || grant.scope.tenant() == scope.tenant())
-        })
-    };
-    let sees = iam::decide(asker.actor, &asker.grants, Permission::ArtifactRead, home).is_ok()
-        || match repository.visibility {
-            Visibility::Platform => !asker.grants.is_empty(),
-            Visibility::Tenant => reads_in(home),
+    let mut sees = iam::decide(asker.actor, &asker.grants, Permission::ArtifactRead, home).is_ok();
+    if !sees {
+        sees = match repository.visibility {
+            Visibility::Platform => is_member(session, &asker.grants, |_| true).await?,
+            Visibility::Tenant => {
+                is_member(session, &asker.grants, |grant| {
+                    grant.permissions.contains(&Permission::ArtifactRead)
+                        && grant.scope.tenant() == home.tenant()
+                })
+                .await?
+            }
             Visibility::Project => false,
         };
+    }
     let invisible = matches!(own, Err(Denial::Invisible)) && !sees;
     let mut allowed = alive && (own.is_ok() || (action == Action::Pull && sees));
     let mut image = None;
