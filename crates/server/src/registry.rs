@@ -153,9 +153,13 @@ impl RegistryRole {
     }
 }
 
-/// `apps/<app>` is another name of the platform's own repositories.
+/// `apps/<app>` is another name of the platform's own repositories, unless the root itself lies in `apps`.
 fn canonical(uri: &Uri, door: &RegistryDoor) -> Option<Uri> {
-    let rest = uri.path().strip_prefix("/v2/apps/")?;
+    let path = uri.path().strip_prefix("/v2/")?;
+    if path.strip_prefix(door.names.root.as_str()).is_some_and(|rest| rest.starts_with('/')) {
+        return None;
+    }
+    let rest = path.strip_prefix("apps/")?;
     let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
     format!("/v2/{}/{PLATFORM_NAMESPACE}/{rest}{query}", door.names.root).parse().ok()
 }
@@ -256,7 +260,7 @@ fn deed(action: Action) -> Deed {
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().filter(|_| true)?;
+    let value = values.next()?;
     if values.next().is_some() {
         return None;
     }
