@@ -178,9 +178,8 @@ async fn look(registry: &Registry, repository: &str, digest: &Digest) -> Result<
     })?;
     let size = match manifest {
         Manifest::Image(image) => {
-            if image.artifact_type.is_some() || !image.config.media_type.contains("image") {
-                return Err(not_an_image());
-            }
+            // Signatures have the configuration of an image too; their layers say that they are none.
+            image.check_runnable().map_err(|why| not_an_image().with_internal(why.to_string()))?;
             sum(image.layers.iter().map(|layer| layer.size).chain([image.config.size]).collect())
         }
         Manifest::Index(index) => {
@@ -307,11 +306,14 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
     let name = names.repository(&path);
     let registry = plane.registry_client(&name).await?;
     let now = plane.now();
+    // The name that once was signed is kept: when host or root have changed since, nothing else knows it.
+    let failed = |reason: String| Trust {
+        at: Some(now),
+        signed_as: artifact.trust.signed_as.clone(),
+        ..Trust::unverified(Some(reason))
+    };
     if look(&registry, &name, &artifact.digest).await?.is_none() {
-        return Ok(Trust {
-            at: Some(now),
-            ..Trust::unverified(Some("The registry does not hold it any more.".into()))
-        });
+        return Ok(failed("The registry does not hold it any more.".into()));
     }
     let trusted: Vec<TrustedKey> = keys
         .iter()
@@ -344,10 +346,7 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
         .map_err(|error| registry_error(&error))?;
     let signature = match verdict.into_one() {
         Ok(verified) => verified,
-        Err(refusal) => {
-            let reason = format!("{refusal}.");
-            return Ok(Trust { at: Some(now), ..Trust::unverified(Some(reason)) });
-        }
+        Err(refusal) => return Ok(failed(format!("{refusal}."))),
     };
     let statements = registry
         .verify(&repository, Purpose::Provenance, &policy)
@@ -391,7 +390,12 @@ pub async fn verify(ctx: &OpContext, project: ProjectId, id: ArtifactId) -> Resu
     // A key that was revoked while the registry was asked does not count.
     let keys = tx.list_trust_keys(Some(project)).await?;
     let good = trust.key.is_none_or(|id| keys.iter().any(|key| key.id == id && key.is_good(tx.at())));
-    let trust = if good { trust } else { Trust::unverified(Some("Its key was revoked just now.".into())) };
+    let trust = if good {
+        trust
+    } else {
+        let signed_as = before.trust.signed_as.clone();
+        Trust { signed_as, ..Trust::unverified(Some("Its key was revoked just now.".into())) }
+    };
     change_trust(ctx, tx, &permit, before, trust, None).await
 }
 
