@@ -184,11 +184,7 @@ async fn machine(session: &mut Session, id: ServiceAccountId) -> Result<Option<(
 }
 
 /// Whether a grant of this kind lies in a place that is not suspended.
-async fn is_member(
-    session: &mut Session,
-    grants: &[Grant],
-    counts: impl Fn(&Grant) -> bool,
-) -> Result<bool> {
+async fn is_member(session: &mut Session, grants: &[Grant], counts: impl Fn(&Grant) -> bool) -> Result<bool> {
     let anywhere = Permit::system("registry", Scope::Platform).tenant_scope();
     for grant in grants.iter().filter(|grant| counts(grant)) {
         let active = match grant.scope {
@@ -603,6 +599,9 @@ pub async fn set_repository(
         found
     } else {
         ctx.check_version(found.version)?;
+        if visibility == Visibility::Platform {
+            check_platform_right(ctx)?;
+        }
         tx.set_visibility(found, visibility).await?
     };
     let mut change = Change::new(ctx.route.action, ObjectRef::new("repository", after.id))
