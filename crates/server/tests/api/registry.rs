@@ -47,7 +47,13 @@ pub(crate) fn password(caller: &Caller) -> String {
 }
 
 /// One request to the registry.
-pub(crate) async fn v2(p: &TestPlatform, token: Option<&str>, method: &str, path: &str, body: &[u8]) -> Answer {
+pub(crate) async fn v2(
+    p: &TestPlatform,
+    token: Option<&str>,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> Answer {
     let caller = token.map_or(p.anonymous(), |token| p.anonymous().with_bearer(token));
     let kind = if path.contains("/manifests/") { MANIFEST } else { "application/octet-stream" };
     caller.send_raw(method, &format!("/v2/{path}"), Some((body.to_vec(), kind))).await
@@ -92,7 +98,9 @@ impl World {
         let (image, extra) = (small_image("one"), small_image("two"));
         let author = Author::new(&p.admin, &acme.project, "acme").await;
         let mut artifact = String::new();
-        for (app, visibility) in [("own", "project"), ("shared", "tenant"), ("open", "platform"), ("off", "project")] {
+        for (app, visibility) in
+            [("own", "project"), ("shared", "tenant"), ("open", "platform"), ("off", "project")]
+        {
             let push = author.push(app, visibility, &image).await;
             push.registry.push(&push.repository, &image, Some("label")).await.expect("a tag");
             push.registry.push(&push.repository, &extra, None).await.expect("another image");
