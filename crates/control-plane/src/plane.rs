@@ -111,6 +111,7 @@ pub struct ControlPlane {
     pub(crate) task_keys: RwLock<TaskKeys>,
     pub(crate) registry_keys: RwLock<RegistryKeys>,
     pub(crate) registry_door: OnceLock<RegistryDoor>,
+    pub(crate) unplugged: RegistryDoor,
     pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
     /// What each instance waits for, as its node last complained.
     pub(crate) complaints: Mutex<HashMap<InstanceId, (FailureReason, String)>>,
@@ -131,6 +132,7 @@ impl ControlPlane {
         platform_id: Uuid,
     ) -> Self {
         let hashing = Semaphore::new(2);
+        let unplugged = RegistryDoor::unplugged(&settings.registry);
         Self {
             store,
             custody,
@@ -143,6 +145,7 @@ impl ControlPlane {
             task_keys: RwLock::default(),
             registry_keys: RwLock::default(),
             registry_door: OnceLock::new(),
+            unplugged,
             progress: Mutex::default(),
             complaints: Mutex::default(),
             last_id: Mutex::default(),

@@ -78,6 +78,17 @@ pub struct RegistryDoor {
 }
 
 impl RegistryDoor {
+    /// What is known before anybody listens: names only.
+    pub(crate) fn unplugged(settings: &RegistrySettings) -> Self {
+        Self {
+            names: settings.names.clone(),
+            public_url: String::new(),
+            token_url: String::new(),
+            own_url: String::new(),
+            own_ca_pem: None,
+        }
+    }
+
     /// Who tokens are for.
     pub fn service(&self) -> &str {
         &self.names.host
@@ -188,13 +199,7 @@ impl ControlPlane {
 
     /// What the registry is called and where it is. A process that does not serve knows names only.
     pub fn registry(&self) -> &RegistryDoor {
-        self.registry_door.get_or_init(|| RegistryDoor {
-            names: self.settings.registry.names.clone(),
-            public_url: String::new(),
-            token_url: String::new(),
-            own_url: String::new(),
-            own_ca_pem: None,
-        })
+        self.registry_door.get().unwrap_or(&self.unplugged)
     }
 
     async fn load_registry_keys(&self) -> Result<()> {

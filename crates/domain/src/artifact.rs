@@ -197,6 +197,13 @@ impl TrustKey {
     }
 }
 
+/// Those that count: good now, and not revoked under any other name either.
+pub fn good_keys(keys: Vec<TrustKey>, now: Timestamp) -> Vec<TrustKey> {
+    let revoked: Vec<String> =
+        keys.iter().filter(|key| key.revoked_at.is_some()).map(|key| key.fingerprint.clone()).collect();
+    keys.into_iter().filter(|key| key.is_good(now) && !revoked.contains(&key.fingerprint)).collect()
+}
+
 /// What the registry calls things, from configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryNames {

@@ -36,6 +36,8 @@ limits! {
     Gpus = "gpus", 100_000, "GPUs that one project may hold.";
     Instances = "instances", 10_000, "Instances of one project that are not decommissioned.";
     RegistryMib = "registry_mib", 102_400, "Mebibytes that the images of one project may take in the registry.";
+    Repositories = "repositories", 1_000, "Repositories of one project.";
+    TrustKeys = "trust_keys", 100, "Keys of one project, revoked ones included.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

@@ -62,7 +62,7 @@ impl RegistryRole {
         let options = || Options {
             quota: self.quota.clone(),
             faults: self.plane.faults(),
-            prefix: self.plane.registry().names.root.clone(),
+            prefix: self.plane.settings.registry.names.root.clone(),
             ..Options::default()
         };
         let mut tries = 0;
@@ -153,9 +153,13 @@ impl RegistryRole {
     }
 }
 
-/// `apps/<app>` is another name of the platform's own repositories.
+/// `apps/<app>` is another name of the platform's own repositories, unless the root itself lies in `apps`.
 fn canonical(uri: &Uri, door: &RegistryDoor) -> Option<Uri> {
-    let rest = uri.path().strip_prefix("/v2/apps/")?;
+    let path = uri.path().strip_prefix("/v2/")?;
+    if path.strip_prefix(door.names.root.as_str()).is_some_and(|rest| rest.starts_with('/')) {
+        return None;
+    }
+    let rest = path.strip_prefix("apps/")?;
     let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
     format!("/v2/{}/{PLATFORM_NAMESPACE}/{rest}{query}", door.names.root).parse().ok()
 }
@@ -296,7 +300,7 @@ impl PlatformGuard {
         {
             return Ok(Verdict::Hide);
         }
-        if action == Deed::Delete && !self.may_delete(name, &need.what).await? {
+        if action == Deed::Delete && !self.may_delete(&need.repository, &need.what).await? {
             return Ok(Verdict::Forbid);
         }
         if action == Deed::Push
@@ -308,16 +312,34 @@ impl PlatformGuard {
     }
 
     /// What an artifact names stays until the artifact is retired.
-    async fn may_delete(&self, repository: &str, what: &What) -> Result<bool> {
+    async fn may_delete(&self, repository: &RepositoryName, what: &What) -> Result<bool> {
         match what {
-            What::Manifest(Reference::Digest(digest)) => match digest.to_string().parse() {
-                Ok(digest) => door::may_delete(&self.plane, repository, &digest).await,
+            What::Manifest(Reference::Digest(digest)) => {
                 // Artifacts are named by SHA-256 only.
-                Err(_) => Ok(true),
-            },
+                if let Ok(named) = digest.to_string().parse()
+                    && !door::may_delete(&self.plane, repository.as_str(), &named).await?
+                {
+                    return Ok(false);
+                }
+                self.is_free(repository, digest).await
+            }
             // A tag alone may go; a blob only goes when no manifest names it.
             _ => Ok(true),
         }
+    }
+
+    /// Whether no index that an artifact in use names has this as a child.
+    async fn is_free(&self, repository: &RepositoryName, digest: &Digest) -> Result<bool> {
+        let Some(registry) = self.disk.get().and_then(Weak::upgrade) else { return Ok(false) };
+        for index in door::live_indexes(&self.plane, repository.as_str()).await? {
+            let Ok(index) = index.as_str().parse() else { continue };
+            let parts =
+                parts_of(registry.storage(), repository, &index).await.map_err(|error| unreadable(&error))?;
+            if parts.manifests.contains(digest) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether something is part of an image or of what was signed about it.
@@ -335,10 +357,7 @@ impl PlatformGuard {
             What::Tags | What::Upload => return Ok(false),
             What::Manifest(Reference::Digest(digest)) if *digest == image => return Ok(true),
             What::Manifest(Reference::Digest(_)) | What::Blob(_) => {
-                parts_of(registry.storage(), repository, &image).await.map_err(|error| {
-                    Error::new(Kind::Unavailable, "registry_unavailable", "The registry cannot be read now.")
-                        .with_internal(error.to_string())
-                })?
+                parts_of(registry.storage(), repository, &image).await.map_err(|error| unreadable(&error))?
             }
         };
         Ok(match what {
@@ -347,6 +366,11 @@ impl PlatformGuard {
             _ => false,
         })
     }
+}
+
+fn unreadable(error: &gpuaas_registry::Error) -> Error {
+    Error::new(Kind::Unavailable, "registry_unavailable", "The registry cannot be read now.")
+        .with_internal(error.to_string())
 }
 
 #[derive(Default)]
@@ -376,7 +400,7 @@ async fn parts_of(
             continue;
         }
         // It was read when it was pushed; what cannot be read now has no parts.
-        let policy = Policy { foreign_layers: true, sparse_indexes: true };
+        let policy = Policy { foreign_layers: true, sparse_indexes: false };
         let Ok(manifest) = manifest::read(&stored.bytes, stored.media_type, policy) else { continue };
         parts.blobs.extend(manifest.blobs.into_iter().map(|part| part.digest));
         waiting.extend(manifest.children.into_iter().map(|part| Reference::Digest(part.digest)));

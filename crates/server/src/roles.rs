@@ -133,10 +133,14 @@ pub struct Running {
 /// Starts all roles: the API behind its listener, and the worker's loops.
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     opened.plane.break_at(crate::config::faults());
-    let running = start_api(config, opened).await?;
-    if let Some(registry) = &running.registry {
+    let gate = Arc::new(PlatformGate { plane: opened.plane.clone() });
+    let tasks = Spawner::default();
+    let registry = registry_role(config, &opened.plane, &tasks);
+    // First of all: a second process on this folder must end here, before it speaks for the nodes of the first.
+    if let Some(registry) = &registry {
         registry.open().await?;
     }
+    let running = start_listeners(config, opened, gate, registry, tasks).await?;
     start_loops(&running.plane, &running.metrics, &running.tasks);
     start_presence(&running);
     Ok(running)
@@ -155,6 +159,17 @@ pub async fn start_api_with_gate(
     gate: Arc<dyn NodeGate>,
 ) -> Result<Running> {
     let tasks = Spawner::default();
+    let registry = registry_role(config, &opened.plane, &tasks);
+    start_listeners(config, opened, gate, registry, tasks).await
+}
+
+async fn start_listeners(
+    config: &Config,
+    opened: Opened,
+    gate: Arc<dyn NodeGate>,
+    registry: Option<Arc<RegistryRole>>,
+    tasks: Spawner,
+) -> Result<Running> {
     let metrics = Arc::new(Metrics::new());
     let tls = tls::server_config(config)?;
     let socket = bind(config.http.listen).await?;
@@ -164,7 +179,6 @@ pub async fn start_api_with_gate(
     let state = http::state(plane.clone(), config, public_url.clone(), metrics.clone(), tasks.clone());
     let links = Arc::new(Links::new(plane.clock.clone()));
     nodes::forget_presence(&plane).await?;
-    let registry = registry_role(config, &plane, &tasks);
     if let Some(role) = &registry {
         let _ = state.registry.set(role.clone());
     }

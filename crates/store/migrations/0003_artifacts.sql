@@ -94,6 +94,7 @@ CREATE TABLE registry_credentials (
   secret_hash {{bytes}} NOT NULL,
   actor_kind {{text}} NOT NULL,
   actor_id {{text}} NOT NULL,
+  personal_token_id {{uuid}},
   created_at {{ts}} NOT NULL,
   expires_at {{ts}} NOT NULL,
   first_used_at {{ts}},

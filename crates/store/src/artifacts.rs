@@ -7,8 +7,8 @@ use gpuaas_domain::artifact::{
 };
 use gpuaas_domain::iam::TenantScope;
 use gpuaas_domain::ids::{
-    AppVersionId, ArtifactId, KeyId, ProjectId, RegistryCredentialId, RepositoryId, SecretId, TenantId,
-    TrustKeyId,
+    AppVersionId, ArtifactId, KeyId, PersonalTokenId, ProjectId, RegistryCredentialId, RepositoryId,
+    SecretId, TenantId, TrustKeyId,
 };
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, Result, Timestamp};
@@ -168,6 +168,8 @@ pub struct StoredCredential {
     pub secret_hash: Vec<u8>,
     pub actor_kind: String,
     pub actor_id: String,
+    /// What it was asked for with, and ends with.
+    pub personal_token_id: Option<PersonalTokenId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
     pub first_used_at: Option<Timestamp>,
@@ -178,8 +180,8 @@ pub struct StoredCredential {
 row! {
     struct CredentialRow {
         id: Uuid, tenant_id: Uuid, project_id: Uuid, repository_id: Uuid, purpose: String, digest: Option<String>,
-        secret_hash: Vec<u8>, actor_kind: String, actor_id: String, created_at: DateTime<Utc>, expires_at: DateTime<Utc>,
-        first_used_at: Option<DateTime<Utc>>, revoked_at: Option<DateTime<Utc>>, version: i64,
+        secret_hash: Vec<u8>, actor_kind: String, actor_id: String, personal_token_id: Option<Uuid>,
+        created_at: DateTime<Utc>, expires_at: DateTime<Utc>, first_used_at: Option<DateTime<Utc>>, revoked_at: Option<DateTime<Utc>>, version: i64,
     }
 }
 
@@ -198,6 +200,7 @@ impl TryFrom<CredentialRow> for StoredCredential {
             secret_hash: row.secret_hash,
             actor_kind: row.actor_kind,
             actor_id: row.actor_id,
+            personal_token_id: row.personal_token_id.map(PersonalTokenId::new),
             created_at: Timestamp::new(row.created_at),
             expires_at: Timestamp::new(row.expires_at),
             first_used_at: row.first_used_at.map(Timestamp::new),
@@ -294,7 +297,7 @@ macro_rules! key_columns {
 
 macro_rules! credential_columns {
     () => {
-        "id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, actor_id, created_at, expires_at, \
+        "id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, actor_id, personal_token_id, created_at, expires_at, \
          first_used_at, revoked_at, version"
     };
 }
@@ -527,16 +530,37 @@ impl Session {
         Ok(row.map(TrustKey::from))
     }
 
-    /// Artifacts that a key stands for now.
-    pub async fn list_artifacts_of_key(&mut self, key: TrustKeyId, limit: i64) -> Result<Vec<Artifact>> {
+    /// Artifacts that a key stands for now, under whatever name it was registered: of one project, or everywhere.
+    pub async fn list_artifacts_signed_by(
+        &mut self,
+        fingerprint: &str,
+        project: Option<ProjectId>,
+        limit: i64,
+    ) -> Result<Vec<Artifact>> {
         let rows = fetch!(
             self,
             ArtifactRow,
-            artifact_select!("a.trust_key_id = $1 AND a.trust = 'verified' ORDER BY a.id LIMIT $2"),
-            key.uuid(),
+            artifact_select!(
+                "a.trust_signer = $1 AND a.trust = 'verified' AND ($2 IS NULL OR r.project_id = $2) ORDER BY a.id LIMIT $3"
+            ),
+            fingerprint,
+            project.map(ProjectId::uuid),
             limit
         )?;
         rows.into_iter().map(Artifact::try_from).collect()
+    }
+
+    /// Indexes of a repository that are not retired, at most 1 000.
+    pub async fn list_live_indexes(&mut self, path: &RepositoryPath) -> Result<Vec<Digest>> {
+        let rows = fetch!(
+            self,
+            (String,),
+            "SELECT a.digest FROM app_artifacts a JOIN repositories r ON r.id = a.repository_id WHERE r.namespace = $1 \
+             AND r.app_slug = $2 AND a.state <> 'retired' AND (a.media_type LIKE '%index%' OR a.media_type LIKE '%list%') LIMIT 1000",
+            path.namespace.as_str(),
+            path.app_slug.as_str()
+        )?;
+        rows.into_iter().map(|(digest,)| digest.parse().map_err(|_| unknown(&digest))).collect()
     }
 
     /// By its id alone: the secret that comes with it, or the registry's own token, proves the rest.
@@ -827,8 +851,8 @@ impl Tx {
         execute!(
             self,
             "INSERT INTO registry_credentials (id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, \
-             actor_id, created_at, expires_at, first_used_at, revoked_at, expired_at, version) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, NULL, NULL, NULL, 1)",
+             actor_id, personal_token_id, created_at, expires_at, first_used_at, revoked_at, expired_at, version) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL, NULL, NULL, 1)",
             credential.id.uuid(),
             credential.tenant_id.uuid(),
             credential.project_id.uuid(),
@@ -838,6 +862,7 @@ impl Tx {
             credential.secret_hash.as_slice(),
             credential.actor_kind.as_str(),
             credential.actor_id.as_str(),
+            credential.personal_token_id.map(PersonalTokenId::uuid),
             credential.created_at.to_datetime(),
             credential.expires_at.to_datetime()
         )?;

@@ -87,6 +87,12 @@ impl Caller {
         self.with_header("authorization", &format!("Bearer {token}"))
     }
 
+    /// Somebody without a credential, over the same connections.
+    #[must_use]
+    pub fn stranger(&self) -> Self {
+        Self { headers: Vec::new(), ..self.clone() }
+    }
+
     /// The same caller at another address.
     #[must_use]
     pub fn at(&self, url: &str) -> Self {

@@ -47,28 +47,24 @@ impl TestPlatform {
 
     /// `extra` is TOML on top of the test's defaults.
     pub async fn start_with(kind: Database, extra: &str) -> Self {
-        Self::start_full(kind, extra, REGISTRY, false).await
+        Self::start_full(kind, extra, &named(REGISTRY), false).await
+    }
+
+    /// `registry` is TOML of that section.
+    pub async fn start_registry(kind: Database, registry: &str) -> Self {
+        Self::start_full(kind, "", registry, false).await
     }
 
     /// With all roles and their loops as the real server has them; nothing is left to turn by hand.
     pub async fn start_serving(kind: Database, extra: &str) -> Self {
-        Self::start_full(kind, extra, REGISTRY, true).await
+        Self::start_full(kind, extra, &named(REGISTRY), true).await
     }
 
     async fn start_full(kind: Database, extra: &str, registry: &str, serving: bool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database = TestDatabase::create(kind).await;
-        let config = config(&database, extra, registry);
-        let clock = Arc::new(MovableClock::default());
-        let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
-            .await
-            .expect("the platform opens");
-        let started = if serving {
-            roles::start(&config, opened).await
-        } else {
-            roles::start_api(&config, opened).await
-        };
-        let running = started.expect("the platform starts");
+        let running = Self::open(&database, extra, registry, serving, Arc::default()).await;
+        let (running, clock) = running;
         let email = Email::parse("admin@example.org").expect("an address");
         let password =
             bootstrap::ensure_admin(&running.plane, &email).await.expect("an admin").expect("made just now");
@@ -88,11 +84,40 @@ impl TestPlatform {
         }
     }
 
+    async fn open(
+        database: &TestDatabase,
+        extra: &str,
+        registry: &str,
+        serving: bool,
+        clock: Arc<MovableClock>,
+    ) -> (Running, Arc<MovableClock>) {
+        let config = config(database, extra, registry);
+        let opened = roles::open_with(&config, clock.clone(), Arc::new(SystemEntropy::new()))
+            .await
+            .expect("the platform opens");
+        let started = if serving {
+            roles::start(&config, opened).await
+        } else {
+            roles::start_api(&config, opened).await
+        };
+        (started.expect("the platform starts"), clock)
+    }
+
+    /// Stopped and started on the same data, with other settings of the registry in TOML. The address is another one.
+    #[must_use]
+    pub async fn restarted(self, registry: &str) -> Self {
+        self.running.tasks.stop(Duration::from_secs(5)).await;
+        self.running.plane.store.close().await;
+        let (running, clock) = Self::open(&self.database, "", registry, self.serving, self.clock).await;
+        let admin = self.admin.at(&running.public_url);
+        Self { running, clock, admin, dispatcher: tokio::sync::Mutex::default(), ..self }
+    }
+
     /// A platform of its own whose registry has another name.
     pub async fn with_registry(self, host: &str) -> Self {
         let (kind, serving) = (self.kind, self.serving);
         self.stop().await;
-        Self::start_full(kind, "", host, serving).await
+        Self::start_full(kind, "", &named(host), serving).await
     }
 
     pub fn plane(&self) -> &Arc<ControlPlane> {
@@ -104,7 +129,7 @@ impl TestPlatform {
     }
 
     pub fn anonymous(&self) -> Caller {
-        Caller::new(&self.running.public_url)
+        self.admin.stranger()
     }
 
     pub fn platform_id(&self) -> String {
@@ -198,9 +223,13 @@ pub enum Place<'a> {
     Project(&'a str),
 }
 
+fn named(host: &str) -> String {
+    format!("host = {host:?}")
+}
+
 fn config(database: &TestDatabase, extra: &str, registry: &str) -> Config {
     let text = format!(
-        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[registry]\nhost = {registry:?}\n[database]\nurl = {:?}\nmax_connections = 12\n\
+        "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[registry]\n{registry}\n[database]\nurl = {:?}\nmax_connections = 12\n\
          [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
         database.folder().join("data").display().to_string(),
         database.url,

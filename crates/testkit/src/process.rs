@@ -302,10 +302,25 @@ pub struct RegistryProcess {
 
 impl RegistryProcess {
     pub fn start() -> Self {
-        let (folder, port) = (tempfile::tempdir().expect("a folder"), free_port());
+        Self::start_with(tempfile::tempdir().expect("a folder"), free_port(), "")
+    }
+
+    /// One that believes the tokens of a platform, signed under these certificates in PEM.
+    pub fn believing(port: u16, realm: &str, service: &str, issuer: &str, certificates: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bundle = folder.path().join("bundle.pem");
+        std::fs::write(&bundle, certificates).expect("a file");
+        let auth = format!(
+            "auth:\n  token:\n    realm: {realm:?}\n    service: {service:?}\n    issuer: {issuer:?}\n    rootcertbundle: {:?}\n",
+            bundle.display().to_string()
+        );
+        Self::start_with(folder, port, &auth)
+    }
+
+    fn start_with(folder: tempfile::TempDir, port: u16, more: &str) -> Self {
         let config = folder.path().join("config.yml");
         let text = format!(
-            "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n",
+            "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n{more}",
             folder.path().join("data").display()
         );
         std::fs::write(&config, text).expect("a file");

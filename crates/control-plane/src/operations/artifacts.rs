@@ -10,6 +10,7 @@ use gpuaas_domain::artifact::{
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Actor, Permission, Permit};
 use gpuaas_domain::ids::{ArtifactId, ProjectId, TenantId};
+use gpuaas_domain::manifest::looks_like_secret;
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
@@ -128,18 +129,13 @@ fn check_source(source: &std::collections::BTreeMap<String, String>) -> Result<(
                 && clean(name)
                 && clean(value)
         });
-    let secret = source.values().any(|value| {
-        value.contains("://")
-            && value
-                .split("://")
-                .nth(1)
-                .is_some_and(|rest| rest.split('/').next().is_some_and(|host| host.contains('@')))
-    });
+    let secret =
+        source.iter().any(|(name, value)| [name, value].into_iter().any(|text| looks_like_secret(text)));
     if secret {
         return Err(Error::field(
             "/source",
             "raw_secret_not_allowed",
-            "An address here carries a user or password; leave it out.",
+            "A value here is or holds a secret: a password in an address, a token, a key. Leave it out.",
         ));
     }
     if good {
@@ -178,9 +174,8 @@ async fn look(registry: &Registry, repository: &str, digest: &Digest) -> Result<
     })?;
     let size = match manifest {
         Manifest::Image(image) => {
-            if image.artifact_type.is_some() || !image.config.media_type.contains("image") {
-                return Err(not_an_image());
-            }
+            // Signatures have the configuration of an image too; their layers say that they are none.
+            image.check_runnable().map_err(|why| not_an_image().with_internal(why.to_string()))?;
             sum(image.layers.iter().map(|layer| layer.size).chain([image.config.size]).collect())
         }
         Manifest::Index(index) => {
@@ -307,11 +302,14 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
     let name = names.repository(&path);
     let registry = plane.registry_client(&name).await?;
     let now = plane.now();
+    // The name that once was signed is kept: when host or root have changed since, nothing else knows it.
+    let failed = |reason: String| Trust {
+        at: Some(now),
+        signed_as: artifact.trust.signed_as.clone(),
+        ..Trust::unverified(Some(reason))
+    };
     if look(&registry, &name, &artifact.digest).await?.is_none() {
-        return Ok(Trust {
-            at: Some(now),
-            ..Trust::unverified(Some("The registry does not hold it any more.".into()))
-        });
+        return Ok(failed("The registry does not hold it any more.".into()));
     }
     let trusted: Vec<TrustedKey> = keys
         .iter()
@@ -344,10 +342,7 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
         .map_err(|error| registry_error(&error))?;
     let signature = match verdict.into_one() {
         Ok(verified) => verified,
-        Err(refusal) => {
-            let reason = format!("{refusal}.");
-            return Ok(Trust { at: Some(now), ..Trust::unverified(Some(reason)) });
-        }
+        Err(refusal) => return Ok(failed(format!("{refusal}."))),
     };
     let statements = registry
         .verify(&repository, Purpose::Provenance, &policy)
@@ -392,8 +387,14 @@ pub async fn verify(ctx: &OpContext, project: ProjectId, id: ArtifactId) -> Resu
     }
     // A key that was revoked while the registry was asked does not count.
     let keys = tx.list_trust_keys(Some(project)).await?;
-    let good = trust.key.is_none_or(|id| keys.iter().any(|key| key.id == id && key.is_good(tx.at())));
-    let trust = if good { trust } else { Trust::unverified(Some("Its key was revoked just now.".into())) };
+    let keys = artifact::good_keys(keys, tx.at());
+    let good = trust.key.is_none_or(|id| keys.iter().any(|key| key.id == id));
+    let trust = if good {
+        trust
+    } else {
+        let signed_as = before.trust.signed_as.clone();
+        Trust { signed_as, ..Trust::unverified(Some("Its key was revoked just now.".into())) }
+    };
     change_trust(ctx, tx, &permit, before, trust, None).await
 }
 

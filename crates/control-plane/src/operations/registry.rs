@@ -36,6 +36,7 @@ use crate::{OpContext, Prepared};
 
 /// A push also looks what is there, and may mount from one more repository.
 const MAX_SCOPES: usize = 2;
+const MAX_SCOPE_BYTES: usize = 1024;
 /// What an intent lives unless it says otherwise.
 const INTENT_SECONDS: i64 = 900;
 const INTENT_RANGE: std::ops::RangeInclusive<i64> = 60..=3600;
@@ -55,10 +56,6 @@ impl Action {
             Self::Push => "push",
             Self::Delete => "delete",
         }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Pull, Self::Push, Self::Delete].into_iter().find(|action| action.name() == name)
     }
 
     fn permission(self) -> Permission {
@@ -147,6 +144,16 @@ async fn recall(plane: &ControlPlane, via: Via) -> Result<Option<Asker>> {
             if credential.revoked_at.is_some() || now >= credential.expires_at {
                 return Ok(None);
             }
+            // It ends with what it was asked for with.
+            let alive = match credential.personal_token_id {
+                Some(id) => {
+                    session.find_personal_token(id).await?.is_some_and(|holder| now < holder.expires_at)
+                }
+                None => true,
+            };
+            if !alive {
+                return Ok(None);
+            }
             let holder = parse_uuid(&credential.actor_id);
             let found = match (credential.actor_kind.as_str(), holder) {
                 ("user", Some(id)) => person(&mut session, UserId::new(id)).await?,
@@ -183,6 +190,27 @@ async fn machine(session: &mut Session, id: ServiceAccountId) -> Result<Option<(
     }
 }
 
+/// Whether a grant of this kind lies in a place that is not suspended.
+async fn is_member(session: &mut Session, grants: &[Grant], counts: impl Fn(&Grant) -> bool) -> Result<bool> {
+    let anywhere = Permit::system("registry", Scope::Platform).tenant_scope();
+    for grant in grants.iter().filter(|grant| counts(grant)) {
+        let active = match grant.scope {
+            Scope::Platform => true,
+            Scope::Tenant(tenant) => {
+                session.find_tenant(anywhere, tenant).await?.is_some_and(|tenant| tenant.state.is_active())
+            }
+            Scope::Project(_, project) => session
+                .locate_project(project)
+                .await?
+                .is_some_and(|located| located.project.is_active() && located.tenant.is_active()),
+        };
+        if active {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The one rule about repositories and people.
 async fn decide(
     session: &mut Session,
@@ -194,18 +222,20 @@ async fn decide(
     let home = Scope::Project(repository.tenant_id, repository.project_id);
     let alive = located.is_some_and(|located| located.project.is_active() && located.tenant.is_active());
     let own = iam::decide(asker.actor, &asker.grants, action.permission(), home);
-    let reads_in = |scope: Scope| {
-        asker.grants.iter().any(|grant| {
-            grant.permissions.contains(&Permission::ArtifactRead)
-                && (grant.scope == Scope::Platform || grant.scope.tenant() == scope.tenant())
-        })
-    };
-    let sees = iam::decide(asker.actor, &asker.grants, Permission::ArtifactRead, home).is_ok()
-        || match repository.visibility {
-            Visibility::Platform => !asker.grants.is_empty(),
-            Visibility::Tenant => reads_in(home),
+    let mut sees = iam::decide(asker.actor, &asker.grants, Permission::ArtifactRead, home).is_ok();
+    if !sees {
+        sees = match repository.visibility {
+            Visibility::Platform => is_member(session, &asker.grants, |_| true).await?,
+            Visibility::Tenant => {
+                is_member(session, &asker.grants, |grant| {
+                    grant.permissions.contains(&Permission::ArtifactRead)
+                        && grant.scope.tenant() == home.tenant()
+                })
+                .await?
+            }
             Visibility::Project => false,
         };
+    }
     let invisible = matches!(own, Err(Denial::Invisible)) && !sees;
     let mut allowed = alive && (own.is_ok() || (action == Action::Pull && sees));
     let mut image = None;
@@ -273,18 +303,22 @@ pub async fn may_delete(plane: &ControlPlane, repository: &str, digest: &Digest)
     Ok(found.is_none_or(|artifact| artifact.state == artifact::ArtifactState::Retired))
 }
 
+/// The indexes of a repository that artifacts in use name: their children must not go either.
+pub async fn live_indexes(plane: &ControlPlane, repository: &str) -> Result<Vec<Digest>> {
+    let Ok(path) = plane.registry().names.parse_repository(repository) else { return Ok(Vec::new()) };
+    plane.store.read().await?.list_live_indexes(&path).await
+}
+
 /// `repository:<name>:<actions>`.
 fn parse_scope(text: &str) -> Option<(&str, Vec<Action>)> {
+    if text.len() > MAX_SCOPE_BYTES {
+        return None;
+    }
     let rest = text.strip_prefix("repository:").or_else(|| text.strip_prefix("repository(plugin):"))?;
     let (name, actions) = rest.rsplit_once(':')?;
-    let mut wanted = Vec::new();
-    for action in actions.split(',') {
-        match action {
-            "*" => wanted.extend([Action::Pull, Action::Push, Action::Delete]),
-            named => wanted.extend(Action::parse(named)),
-        }
-    }
-    Some((name, wanted))
+    let asks = |action: Action| actions.split(',').any(|asked| asked == "*" || asked == action.name());
+    // Each once, however often it is asked for: what is decided must not tell by its time what is there.
+    Some((name, [Action::Pull, Action::Push, Action::Delete].into_iter().filter(|one| asks(*one)).collect()))
 }
 
 /// A token and when it ends.
@@ -464,8 +498,8 @@ pub async fn node_access(
     let artifact = find_granted(plane, &mut tx, &instance, &reference).await?;
     let owner = artifact.repository.project_id;
     let now = plane.now();
-    let keys = tx.list_trust_keys(Some(owner)).await?.into_iter().filter(|key| key.is_good(now));
-    let keys = keys.map(|key| (key.public_key, key.valid_until)).collect();
+    let keys = artifact::good_keys(tx.list_trust_keys(Some(owner)).await?, now);
+    let keys = keys.into_iter().map(|key| (key.public_key, key.valid_until)).collect();
     let names = &plane.registry().names;
     let path = artifact.repository.path();
     let entry = AccessEntry {
@@ -510,20 +544,17 @@ pub(crate) async fn ensure_repository(
     let scope = Permit::system("registry", Scope::Platform).tenant_scope();
     let owner = tx.find_project(scope, project).await?.ok_or_else(Error::not_found)?;
     let wants_platform = visibility == Some(Visibility::Platform);
-    let namespaces = if wants_platform {
-        vec![artifact::PLATFORM_NAMESPACE.to_owned()]
-    } else {
-        vec![owner.slug.clone(), artifact::PLATFORM_NAMESPACE.to_owned()]
-    };
-    for namespace in namespaces {
-        let path = RepositoryPath { namespace, app_slug: app.to_string() };
-        if let Some(found) = tx.find_repository_by_path(&path).await?
-            && found.project_id == project
-        {
-            return Ok((found, false));
-        }
-    }
+    // Nobody pushes to everybody's repository without saying so.
     let namespace = if wants_platform { artifact::PLATFORM_NAMESPACE.to_owned() } else { owner.slug.clone() };
+    let path = RepositoryPath { namespace: namespace.clone(), app_slug: app.to_string() };
+    if let Some(found) = tx.find_repository_by_path(&path).await?
+        && found.project_id == project
+    {
+        return Ok((found, false));
+    }
+    let limit = tx.effective_limit(Scope::Project(owner.tenant_id, project), Limit::Repositories).await?;
+    let present = i64::try_from(tx.list_repositories(project).await?.len()).unwrap_or(i64::MAX);
+    Limit::Repositories.check(limit, present)?;
     let repository = Repository {
         id: RepositoryId::new(ctx.plane.new_uuid()),
         tenant_id: owner.tenant_id,
@@ -580,9 +611,7 @@ pub async fn set_repository(
         found
     } else {
         ctx.check_version(found.version)?;
-        if visibility == Visibility::Platform {
-            check_movable(ctx, &found)?;
-        }
+        check_movable(ctx, &found, visibility)?;
         tx.set_visibility(found, visibility).await?
     };
     let mut change = Change::new(ctx.route.action, ObjectRef::new("repository", after.id))
@@ -619,10 +648,14 @@ async fn find_named(
     Ok(own.min_by_key(|one| one.namespace == artifact::PLATFORM_NAMESPACE))
 }
 
-/// Everybody's repositories have names of their own, so another one cannot become everybody's.
-fn check_movable(ctx: &OpContext, repository: &Repository) -> Result<()> {
+/// Everybody's repositories have names of their own, so another one cannot become everybody's; and who hides or shows
+/// everybody's needs the right to publish for everybody.
+fn check_movable(ctx: &OpContext, repository: &Repository, to: Visibility) -> Result<()> {
     if repository.namespace == artifact::PLATFORM_NAMESPACE {
         return check_platform_right(ctx);
+    }
+    if to != Visibility::Platform {
+        return Ok(());
     }
     let names = &ctx.plane.registry().names;
     let path = RepositoryPath {
@@ -660,7 +693,7 @@ pub async fn info(ctx: &OpContext, project: ProjectId) -> Result<Info> {
 
 /// Bytes that the owner of a repository may have in all of its repositories, and these.
 pub async fn quota_of(plane: &ControlPlane, repository: &str) -> Result<Option<(ProjectId, i64)>> {
-    let Ok(path) = plane.registry().names.parse_repository(repository) else { return Ok(None) };
+    let Ok(path) = plane.settings.registry.names.parse_repository(repository) else { return Ok(None) };
     let mut session = plane.store.read().await?;
     let Some(found) = session.find_repository_by_path(&path).await? else { return Ok(None) };
     let scope = Scope::Project(found.tenant_id, found.project_id);
@@ -713,6 +746,10 @@ async fn issue_credential(
         actor_id: permit.actor().id(),
         created_at: at,
         expires_at,
+        personal_token_id: match ctx.known()?.credential {
+            Credential::PersonalToken(id) => Some(id),
+            Credential::Session(_) | Credential::ServiceAccountToken(_) | Credential::NodeToken => None,
+        },
         first_used_at: None,
         revoked_at: None,
         version: 1,

@@ -4,6 +4,7 @@ use gpuaas_domain::artifact::{Artifact, Trust, TrustKey};
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::ids::{ProjectId, TrustKeyId};
+use gpuaas_domain::limit::Limit;
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, Result, Timestamp};
 use gpuaas_oci::sign::PublicKey;
@@ -57,10 +58,10 @@ pub async fn add(
     }
     let fingerprint = key.id().to_string();
     let known = tx.list_trust_keys(project).await?;
-    if let Some(known) = known
-        .iter()
-        .find(|known| known.fingerprint == fingerprint && known.owner.map(|(_, owner)| owner) == project)
-    {
+    if let Some(known) = known.iter().find(|known| {
+        known.fingerprint == fingerprint
+            && (known.revoked_at.is_some() || known.owner.map(|(_, owner)| owner) == project)
+    }) {
         let sentence = if known.revoked_at.is_some() {
             "This key was revoked; make a new one."
         } else {
@@ -68,6 +69,9 @@ pub async fn add(
         };
         return Err(Error::conflict("key_exists", sentence).with_param("key_id", known.id.to_string()));
     }
+    let limit = tx.effective_limit(permit.scope(), Limit::TrustKeys).await?;
+    let own = known.iter().filter(|known| known.owner.map(|(_, owner)| owner) == project).count();
+    Limit::TrustKeys.check(limit, i64::try_from(own).unwrap_or(i64::MAX))?;
     let added = TrustKey {
         id: TrustKeyId::new(ctx.plane.new_uuid()),
         owner: permit.scope().tenant().zip(permit.scope().project()),
@@ -104,7 +108,8 @@ pub async fn revoke(
         return Ok(Prepared::new(tx, change.because(reason), before));
     }
     let after = tx.revoke_trust_key(before.clone(), reason.clone()).await?;
-    for artifact in tx.list_artifacts_of_key(id, MOST_ARTIFACTS).await? {
+    // By the key itself: it may be registered under other names too, and a stolen key is stolen under all of them.
+    for artifact in tx.list_artifacts_signed_by(&after.fingerprint, project, MOST_ARTIFACTS).await? {
         let why = format!("Its key {} was revoked.", after.name);
         let trust = Trust { signed_as: artifact.trust.signed_as.clone(), ..Trust::unverified(Some(why)) };
         let lost = tx.update_artifact(Artifact { trust, ..artifact }).await?;

@@ -58,6 +58,7 @@ pub use runtime::{
     ComponentClass, EnvVar, Expose, ManifestComponent, Minima, Port, Probe, RuntimeBackend, RuntimeProfile,
 };
 pub use schema::{SCHEMA_FILE, json_schema};
+pub use secrets::looks_like_secret;
 pub use version::Version;
 
 use crate::artifact::RegistryNames;

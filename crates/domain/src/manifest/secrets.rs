@@ -104,7 +104,8 @@ fn is_harmless(value: &str) -> bool {
             .contains(&value.to_ascii_lowercase().as_str())
 }
 
-fn looks_like_secret(text: &str) -> bool {
+/// Whether a text holds what looks like the value of a secret.
+pub fn looks_like_secret(text: &str) -> bool {
     if text.contains("-----BEGIN ") && text.contains("PRIVATE KEY") {
         return true;
     }

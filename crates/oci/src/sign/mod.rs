@@ -158,8 +158,13 @@ impl Policy<'_> {
         if self.keys.iter().any(|other| other.revoked && *other.key.id() == key) {
             return Err(Refusal::SignerRevoked { key });
         }
-        match trusted.valid_until {
-            Some(since) if since < self.now => Err(Refusal::SignerExpired { key, since }),
+        // The longest of its registrations counts.
+        let same = self.keys.iter().filter(|other| *other.key.id() == key);
+        let ends = same
+            .map(|other| other.valid_until)
+            .try_fold(None, |last, end| end.map(|end| last.max(Some(end))));
+        match ends.flatten() {
+            Some(since) if since <= self.now => Err(Refusal::SignerExpired { key, since }),
             Some(_) | None => Ok(key),
         }
     }

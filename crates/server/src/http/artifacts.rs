@@ -39,6 +39,13 @@ const MAX_SCOPES: usize = 10;
 fn artifact_view(plane: &ControlPlane, found: artifact::Artifact) -> Artifact {
     let (names, settings) = (&plane.registry().names, &plane.settings.registry);
     let path = found.repository.path();
+    let mut found = found;
+    if found.trust.until.is_some_and(|end| end <= plane.now())
+        && found.trust.state == artifact::TrustState::Verified
+    {
+        found.trust.state = artifact::TrustState::Unverified;
+        found.trust.reason = Some("The key that stood for it has ended.".to_owned());
+    }
     let active = found.trust.state == artifact::TrustState::Verified
         && found.state == ArtifactState::Promoted
         && settings.channels.reaches_environment(found.channel.as_deref());
@@ -223,7 +230,8 @@ pub(super) async fn node_access(
             accept_unnamed: access.accept_unnamed,
         },
     };
-    call.commit(prepared.map(view)).await
+    // Not kept for a repetition: it holds a token, and asking again gives another.
+    Ok(Found(view(prepared.commit(None).await?)))
 }
 
 // --- repositories, credentials, keys ------------------------------------------------------------------------------

@@ -228,8 +228,28 @@ pub(super) async fn enter(
             ApiError(error).into_response()
         })
     };
+    if route == Route::ArtifactRegister {
+        response = point_to_intents(response);
+    }
     response.extensions_mut().insert(Reached(route));
     response
+}
+
+/// Who sends an image to the API learns where images go instead (T-18).
+fn point_to_intents(response: Response) -> Response {
+    let Some(Carried(error)) = response.extensions().get::<Carried>() else { return response };
+    let error = &error.0;
+    if !matches!(error.kind(), Kind::TooLarge | Kind::UnsupportedMedia) {
+        return response;
+    }
+    let path = Route::PublishIntentCreate.row().path;
+    let sentence = format!(
+        "{} Images do not pass through the API: ask for an intent with POST {path}, push to the registry with it, then \
+         register the digest here as application/json.",
+        error.message()
+    );
+    let refusal = Error::new(error.kind(), error.code(), sentence);
+    ApiError(refusal.with_param("publish_intents", path)).into_response()
 }
 
 async fn pass(app: &AppState, route: Route, request: Request, next: Next) -> Response {

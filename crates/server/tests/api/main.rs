@@ -1,6 +1,7 @@
 //! The API through its front door, on both databases.
 
 mod adversary;
+mod artifacts;
 mod contract;
 mod custody;
 mod events;
@@ -13,6 +14,7 @@ mod launch_refusals;
 mod lifecycle;
 mod nodes;
 mod people;
+mod registry;
 mod service_accounts;
 mod walk;
 

@@ -3,6 +3,7 @@
 mod crash;
 mod launch;
 mod operator;
+mod registry;
 mod stage;
 mod tls;
 mod trouble;

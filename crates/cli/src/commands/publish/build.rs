@@ -170,6 +170,8 @@ async fn run(
     what: &str,
     heard: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
+    // A build has no business with the platform.
+    command.env_remove("GPUAAS_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().map_err(|source| {
         let failure =

@@ -111,8 +111,9 @@ impl<'a> Report<'a> {
             return;
         }
         if let Some(body) = failure.and_then(Failure::body) {
-            let why = body.error.message.chars().take(FAILURE_LETTERS).collect();
-            self.send(&self.now(), Some(why)).await;
+            // The whole catalog reads it: only what kind of trouble it was, nothing that a build has said.
+            let why = format!("{} went wrong ({})", self.now().stage, body.error.code);
+            self.send(&self.now(), Some(why.chars().take(FAILURE_LETTERS).collect())).await;
             return;
         }
         let cleared = async { self.session.remove(Route::AppPreparingClear, &[&self.slug], None).await };
