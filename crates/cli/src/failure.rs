@@ -144,6 +144,19 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "image_source_not_allowed" => {
             "`gpuaas registry info` shows where images come from; `gpuaas app publish` pushes them there"
         }
+        "artifact_not_registered" => {
+            "`gpuaas artifact list --visible` shows what the project may have; for other tenants publish with --visibility platform, for other projects `gpuaas registry visibility APP tenant`"
+        }
+        "artifact_revoked" | "artifact_not_active" => {
+            "launch another version with --version, or publish a new one; `gpuaas artifact get` shows why"
+        }
+        "version_not_launchable" => {
+            "`gpuaas app versions` shows how far each version is; launch another with --version"
+        }
+        "has_live_objects" => "end what it names first",
+        "allocation_full" => {
+            "end an instance, ask for less with --cpu and --memory, or use another allocation"
+        }
         "repository_taken" | "repository_fixed" => "`gpuaas registry info` shows the project's repositories",
         "artifact_exists" => "`gpuaas artifact list` shows it",
         "key_exists" => "`gpuaas key list` shows it",

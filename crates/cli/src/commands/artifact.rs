@@ -216,6 +216,9 @@ pub(crate) async fn run(app: &App, command: ArtifactCommand) -> Result<()> {
             change(&session, Route::ArtifactRetire, &artifact, reason, "Retired").await
         }
         ArtifactCommand::Revoke { artifact, reason } => {
+            if reason.reason.is_none() {
+                return Err(Failure::usage("a revocation is for good; say why with --reason"));
+            }
             let what = format!("Nothing will start from artifact {} any more, ever.", artifact.artifact);
             terminal::confirm(app, &what)?;
             change(&session, Route::ArtifactRevoke, &artifact, reason, "Revoked").await

@@ -160,12 +160,19 @@ struct Published {
     entitled: bool,
 }
 
+/// A person's Ctrl-C, or a pipeline's end.
+async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! { _ = tokio::signal::ctrl_c() => {}, _ = terminate.recv() => {} }
+}
+
 impl Run<'_> {
     /// The work, or a person's stop. What was begun is dropped with it: programs end, folders go.
     async fn to_the_end(&self) -> Result<Published> {
         let outcome = tokio::select! {
             done = self.work() => done,
-            _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::No, "interrupted", "it was interrupted")
+            () = told_to_stop() => Err(Failure::new(Exit::No, "interrupted", "it was interrupted")
                 .fix("run the same command again: what has come through is not done twice")),
         };
         self.report.end();

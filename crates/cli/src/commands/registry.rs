@@ -165,6 +165,9 @@ async fn login(
     let username = who.name.replace([':', ' '], "-");
     if let Some(folder) = docker_config {
         write_docker_config(folder, &info.host, &username, password.expose())?;
+        if printer.is_json() {
+            return printer.value(&json!({"host": info.host, "username": username, "docker_config": folder}));
+        }
         printer.note(&format!("{} signs in to {} now.", folder.join("config.json").display(), info.host));
         return Ok(());
     }

@@ -28,12 +28,15 @@ fn state(artifact: &Artifact) -> String {
 
 impl Row for Artifact {
     const TITLES: &'static [&'static str] =
-        &["APP", "DIGEST", "TAG", "VARIANT", "STATUS", "TRUST", "ACTIVE", "SIZE", "PUBLISHED", "ID"];
+        &["REPOSITORY", "DIGEST", "TAG", "VARIANT", "STATUS", "TRUST", "ACTIVE", "SIZE", "PUBLISHED", "ID"];
     const EMPTY: &'static str = "No artifacts. Publish one with `gpuaas app publish FOLDER`, or `gpuaas artifact register` what was pushed by hand.";
 
     fn cells(&self) -> Vec<String> {
+        // Owner and app: an app may have a repository of the project and one of the platform.
+        let mut parts = self.repository.rsplitn(3, '/');
+        let (app, owner) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         vec![
-            self.app_slug.clone(),
+            format!("{owner}/{app}"),
             short_digest(&self.digest),
             dash(self.tag.as_ref()),
             dash(self.variant.as_ref()),

@@ -3,7 +3,7 @@
 use gpuaas_domain::artifact;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::Permission;
-use gpuaas_domain::ids::{AppVersionId, ProjectId};
+use gpuaas_domain::ids::{AppVersionId, ProjectId, TenantId};
 use gpuaas_domain::manifest::ladder::{self, VersionState};
 use gpuaas_domain::manifest::{self, Document, Format, Manifest};
 use gpuaas_domain::page::{Page, PageRequest};
@@ -135,6 +135,28 @@ async fn check_artifacts(
     Ok(())
 }
 
+/// Whether each artifact of a version may be launched by a project now.
+pub(crate) async fn has_usable_artifacts(
+    plane: &ControlPlane,
+    session: &mut Session,
+    version: &StoredVersion,
+    (tenant, project): (TenantId, ProjectId),
+) -> Result<bool> {
+    let settings = &plane.settings.registry;
+    for image in session.list_version_images(version.id).await? {
+        let found = session.find_artifact_by_digest(&image.path, &image.digest).await?;
+        let fits = found.is_some_and(|artifact| {
+            artifact.repository.is_visible_to(tenant, project)
+                && artifact::check_new_use(&artifact).is_ok()
+                && artifact::check_trust(&artifact, settings.trust, plane.now()).is_ok()
+        });
+        if !fits {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Why new launches of a version are refused, as far as its artifacts are concerned.
 pub async fn findings(ctx: &OpContext, version: &StoredVersion) -> Result<Vec<Error>> {
     let state = state_of(version)?;
@@ -204,6 +226,10 @@ pub async fn move_version(
         current = next;
     }
     let (current, change) = climb(ctx, &mut tx, current, *last, reason).await?;
+    if *last == VersionState::Active {
+        // It is out: whatever was said about its making is over.
+        tx.clear_preparation(slug).await?;
+    }
     Ok(Prepared::new(tx, change, current))
 }
 

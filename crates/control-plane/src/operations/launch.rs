@@ -17,7 +17,7 @@ use gpuaas_store::instances::StoredRevision;
 use gpuaas_store::{Session, Tx};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{manifest_of, state_of};
+use super::catalog::{self, manifest_of, state_of};
 use super::instances::{Carrying, carry_out};
 use crate::plane::ControlPlane;
 use crate::{OpContext, Prepared};
@@ -78,7 +78,7 @@ pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Res
     let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
     let mut session = ctx.plane.store.read().await?;
     check_quota(&mut session, &permit, project).await?;
-    let version = choose_version(&mut session, &permit, project, wish).await?;
+    let version = choose_version(&ctx.plane, &mut session, &permit, project, wish).await?;
     make_plan(
         &ctx.plane,
         &mut session,
@@ -98,7 +98,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     tx.lock_project(project).await?;
     tx.lock_allocation(wish.allocation).await?;
     check_quota(&mut tx, &permit, project).await?;
-    let version = choose_version(&mut tx, &permit, project, &wish).await?;
+    let version = choose_version(plane, &mut tx, &permit, project, &wish).await?;
     let resources = wish.resources();
     let plan: Plan = step!(
         plane,
@@ -212,6 +212,7 @@ async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId)
 
 /// The version asked for, or the newest the project may launch.
 async fn choose_version(
+    plane: &ControlPlane,
     session: &mut Session,
     permit: &Permit,
     project: ProjectId,
@@ -226,7 +227,7 @@ async fn choose_version(
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
     let layers = session.entitlement_layers(tenant, project, wish.slug.as_str()).await?;
     let launchable = session.list_launchable(wish.slug.as_str()).await?;
-    let admitted = launchable.iter().find(|version| {
+    let admitted = launchable.iter().filter(|version| {
         let channel = if version.status == "canary" {
             gpuaas_domain::entitlement::Channel::Canary
         } else {
@@ -234,8 +235,16 @@ async fn choose_version(
         };
         layers.admits(&version.app_version, channel)
     });
+    let mut newest = None;
+    for version in admitted {
+        // A version whose image was withdrawn, or is not for this project, does not stand before one that runs.
+        if catalog::has_usable_artifacts(plane, session, version, (tenant, project)).await? {
+            return Ok(version.clone());
+        }
+        newest = newest.or(Some(version));
+    }
     // Without one it may launch, the plan says why the newest may not be.
-    admitted.or(launchable.first()).cloned().ok_or_else(unknown)
+    newest.or(launchable.first()).cloned().ok_or_else(unknown)
 }
 
 pub(crate) async fn make_plan(

@@ -273,9 +273,11 @@ impl Registry {
         layer.annotations = annotations;
         self.push_blob(repository, &layer.digest, &memory(bytes), &|_| ()).await?;
         for _ in 0..ADD_ATTEMPTS {
-            let mut layers = match self.find_manifest(repository, tag).await? {
-                Some(found) => image_in(tag, &found)?.layers,
-                None => Vec::new(),
+            let mut layers = match self.find_manifest(repository, tag).await {
+                Ok(Some(found)) => image_in(tag, &found)?.layers,
+                // What was there is lost; a new one may take its place.
+                Ok(None) | Err(ClientError::Damaged { .. }) => Vec::new(),
+                Err(error) => return Err(error),
             };
             if layers.contains(&layer) {
                 return Ok(());

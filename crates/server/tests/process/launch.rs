@@ -272,7 +272,8 @@ async fn one_changed_byte_stops_a_launch_and_is_named() {
     let mut stage = Stage::build(Database::Sqlite, "docker").await;
     let digest = |artifact: &Value| artifact["digest"].as_str().expect("a digest").to_owned();
     let file = |digest: &str| digest.replace(':', "-");
-    let (blob, manifest, payload, signature) = (
+    let (config, blob, manifest, payload, signature) = (
+        digest(&version(&stage, "6.0.0").await),
         digest(&version(&stage, "2.0.0").await),
         digest(&version(&stage, "3.0.0").await),
         digest(&version(&stage, "4.0.0").await),
@@ -283,6 +284,9 @@ async fn one_changed_byte_stops_a_launch_and_is_named() {
     let layers = read_manifest(&folder.join(file(&blob)))["layers"].clone();
     let layer = layers[0]["digest"].as_str().expect("a layer").to_owned();
     corrupt(&content(&stage, &layer));
+    let config = read_manifest(&folder.join(file(&config)))["config"]["digest"].clone();
+    let config = config.as_str().expect("a config").to_owned();
+    corrupt(&content(&stage, &config));
     corrupt(&folder.join(file(&manifest)));
     let signed = |image: &str| {
         let tag = stage.folder.join("repositories/platform/web/_tags").join(format!("{}.sig", file(image)));
@@ -301,6 +305,7 @@ async fn one_changed_byte_stops_a_launch_and_is_named() {
     };
     wait(|| stage.agent.log(), ready).await;
     let cases = [
+        ("6.0.0", "image_digest_mismatch", config),
         ("2.0.0", "image_digest_mismatch", layer),
         ("3.0.0", "image_digest_mismatch", manifest),
         ("4.0.0", "image_untrusted", payload),

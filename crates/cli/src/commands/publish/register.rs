@@ -144,11 +144,17 @@ impl Run<'_> {
     }
 }
 
-/// A manifest with digests in place of references: the registry may have been given another name since.
+/// A manifest whose references have lost host and root: the registry may have been given other ones since.
 fn without_places(value: &Value) -> Value {
     match value {
         Value::String(text) => match text.split_once("@sha256:") {
-            Some((_, digest)) => Value::String(digest.to_owned()),
+            Some((name, digest)) => {
+                let mut parts = name.rsplit('/');
+                let app = parts.next().unwrap_or_default();
+                // `apps/x` is another name of the platform's own.
+                let owner = parts.next().map_or("", |owner| if owner == "apps" { "platform" } else { owner });
+                Value::String(format!("{owner}/{app}@{digest}"))
+            }
             None => value.clone(),
         },
         Value::Array(items) => items.iter().map(without_places).collect(),
@@ -192,6 +198,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_manifest_says_the_same_under_another_host_and_root_but_not_in_another_repository() {
+        let named = |name: &str| without_places(&serde_json::json!({"a": [format!("{name}@sha256:00")]}));
+        let here = named("127.0.0.1:8080/gpuaas/apps/lab/web");
+        assert_eq!(here, named("registry.example.org/x/lab/web"));
+        assert_ne!(here, named("127.0.0.1:8080/gpuaas/apps/platform/web"));
+        assert_eq!(named("h.example/apps/web"), named("h.example/gpuaas/apps/platform/web"));
+    }
+
     use crate::tests::samples;
 
     #[test]
