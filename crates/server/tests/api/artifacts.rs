@@ -17,7 +17,8 @@ struct Scene {
     home: Home,
     author: Author,
     allocation: String,
-    _node: SimulatedNode,
+    /// It runs as long as the scene.
+    node: SimulatedNode,
 }
 
 impl Scene {
@@ -27,7 +28,7 @@ impl Scene {
         p.sku("small", 1).await;
         let allocation = p.allocation(&home.project, "small").await;
         let author = Author::new(&p.admin, &home.project, "author").await;
-        Self { p, home, author, allocation, _node: node }
+        Self { p, home, author, allocation, node }
     }
 
     async fn artifact(&self, route: Route, id: &str, body: Option<&Value>) -> Answer {
@@ -609,7 +610,7 @@ both_databases! {
 
     /// F-27: another host and another root rename everything and rewrite nothing; what was signed stays signed.
     async fn a_registry_is_renamed_without_touching_its_data(p: TestPlatform) {
-        let Scene { p, home, author, allocation, _node } = Scene::new(p).await;
+        let Scene { p, home, author, node, .. } = Scene::new(p).await;
         let old = author.publish("web", "project", &small_image("one")).await;
         let later = small_image("two");
         let push = author.push("web", "project", &later).await;
@@ -622,7 +623,7 @@ both_databases! {
         p.admin.call(Route::EntitlementSet, &[&home.project, "web"], Some(&json!({"enabled": true}))).await.expect(200);
         let held = token(&p, &password(&p.admin), "repository:gpuaas/apps/acme-lab/web:pull").await;
         let before = p.admin.call(Route::CatalogVersionGet, &["web", "1.0.0"], None).await.expect(200).body;
-        drop(_node);
+        drop(node);
 
         let (mut p, mut kept) = (p, old.clone());
         for (host, root) in [("images.example.net", "x/y"), ("registry.example.net", "apps/of-acme")] {
@@ -635,13 +636,15 @@ both_databases! {
             let after = p.admin.call(Route::CatalogVersionGet, &["web", "1.0.0"], None).await.expect(200).body;
             assert_eq!((&after["manifest"], &after["manifest_digest"]), (&before["manifest"], &before["manifest_digest"]));
             // The old manifest is planned under the new name.
+            let node = p.node(&host.replace('.', "-")).await;
+            let allocation = p.allocation(&home.project, "small").await;
             let wish = json!({"slug": "web", "target_allocation_id": allocation});
-            let plan = p.admin.call(Route::InstancePlan, &[&home.project], Some(&wish)).await;
-            assert!(plan.status == 200 || plan.code() == "node_not_ready", "{}", plan.text);
-            if plan.status == 200 {
-                assert!(plan.text.contains(&format!("{host}/{name}@")), "{}", plan.text);
-                assert!(!plan.body["plan"].to_string().contains("registry.example.org/gpuaas/apps"), "{}", plan.text);
-            }
+            let plan = p.admin.call(Route::InstancePlan, &[&home.project], Some(&wish)).await.expect(200);
+            assert!(plan.text.contains(&format!("{host}/{name}@")), "{}", plan.text);
+            assert!(!plan.text.contains("registry.example.org/"), "{}", plan.text);
+            let instance = p.admin.call(Route::InstanceCreate, &[&home.project], Some(&wish)).await.expect(202).id();
+            let running = async || p.admin.call(Route::InstanceGet, &[&home.project, &instance], None).await.expect(200).body["status"] == "running";
+            p.until("the old manifest runs", running).await;
             // The bytes are where they were, under the new name; the old one leads nowhere, and so does the old token.
             let path = format!("{name}/manifests/{}", old["digest"].as_str().unwrap());
             let basic = client(&p.anonymous(), "admin", &password(&p.admin));
@@ -662,6 +665,7 @@ both_databases! {
             let digest = everybody["digest"].as_str().unwrap().parse().unwrap();
             assert!(basic.exists("apps/open", &digest).await.unwrap(), "{root}: by the alias");
             assert!(basic.exists(&format!("{root}/platform/open"), &digest).await.unwrap(), "{root}: by its name");
+            drop(node);
         }
     }
 

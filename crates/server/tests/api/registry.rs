@@ -106,7 +106,7 @@ impl World {
             push.registry.push(&push.repository, &extra, None).await.expect("another image");
             let made = author.register(&push, image.digest()).await;
             if app == "own" {
-                artifact = made["id"].as_str().expect("an id").to_owned();
+                made["id"].as_str().expect("an id").clone_into(&mut artifact);
             }
         }
         for (project, app) in [(&side, "side"), (&rival.project, "foreign")] {
