@@ -1,89 +1,16 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # `data`, `programs` and `quiet` are those of ./run, like `registry_port` and `agents_port`
-# This machine as the first node: what ./run needs to launch an app right here. Source it after lib.sh.
+# shellcheck disable=SC2154 # `data`, `programs` and `apps` are those of ./run, like `agents_port`
+# This machine as the first node, and the first apps: what ./run needs to launch something right here. Source it after
+# lib.sh.
 #
-# Nothing here ends ./run: without Docker or a registry the server still starts, and one line says what is missing.
-# The registry is a stopgap until the platform serves one itself.
+# Nothing here ends ./run: without Docker the server still starts, and one line says what is missing. Apps come the way
+# every author's come: `gpuaas app publish` builds, pushes, signs, registers and releases them.
 
-HELLO_WEB_REPOSITORY=apps/hello-web
-HELLO_WEB_VERSION=1.0.0
-# As images are named in manifests; the port behind it may change, the name does not.
-REGISTRY_NAME=registry.gpuaas.example.com
-FIRST_REGISTRY_PORT=5080
 LOCAL_NODE=local
 DEMO_ALLOCATION=demo
 DEMO_PROJECT=demo-lab
 
-# In this order. Each part works when it is called again and does only what is missing.
-prepare_local_node() {
-  local whole=yes
-  prepare_docker || whole=no
-  if ! prepare_registry || ! prepare_hello_web; then
-    whole=no
-  fi
-  if [[ $whole == no ]]; then
-    say "Until then apps do not really run on this machine; the rest works"
-  fi
-}
-
-prepare_docker() { need_docker; }
-
-# Starts the registry of the data folder and sets `registry_port`; ./run remembers it.
-prepare_registry() {
-  local dir=$data/registry first=${registry_port:-$FIRST_REGISTRY_PORT} attempt
-  (need_packages registry) || return 1
-  if ! registry_pid "$dir" >/dev/null || [[ -z $registry_port ]]; then
-    # The old one is worth a second look: a socket may still be closing.
-    for attempt in 1 2 3; do
-      if port_is_free "$first"; then break; fi
-      sleep "0.$attempt"
-    done
-    registry_port=$(free_port_from "$first") || return 1
-  fi
-  start_registry "$dir" "$registry_port"
-}
-
-# Builds hello-web and pushes it, unless this very program is in the registry. Leaves image and program's hash in
-# hello-web.env.
-prepare_hello_web() {
-  local program hash image digest registry=http://127.0.0.1:$registry_port
-  program=$(build_hello_web) || { say "hello-web could not be built; see above"; return 1; }
-  hash=$(sha256sum <"$program") || return 1
-  hash=${hash%% *}
-  image=$(hello_web program_sha256)
-  if [[ $image == "$hash" ]]; then
-    image=$(hello_web image)
-    digest=${image#*@}
-    if [[ $image == "$REGISTRY_NAME/"* ]] && curl --silent --fail --head --max-time 10 --output /dev/null \
-      --header 'Accept: application/vnd.oci.image.manifest.v1+json' "$registry/v2/$HELLO_WEB_REPOSITORY/manifests/$digest"; then
-      return 0
-    fi
-  fi
-  digest=$("$programs/xtask" image push --registry "$registry" --repository "$HELLO_WEB_REPOSITORY" --binary "$program" \
-    --tag "$HELLO_WEB_VERSION") || return 1
-  image=$REGISTRY_NAME/$HELLO_WEB_REPOSITORY@$digest
-  printf 'program_sha256=%s\nimage=%s\n' "$hash" "$image" >"$data/hello-web.env.new" || return 1
-  mv "$data/hello-web.env.new" "$data/hello-web.env"
-  say "Pushed hello-web: $image"
-}
-
-# hello_web NAME: its value in hello-web.env, or nothing.
-hello_web() {
-  [[ -f $data/hello-web.env ]] || return 0
-  sed -n "s/^$1=//p" "$data/hello-web.env" | head -n 1
-}
-
-# Prints where the program is. Static, because it is alone in its image; in a folder of its own, because other flags would
-# make cargo build everything else again.
-build_hello_web() {
-  local target flags cargo_home=${CARGO_HOME:-$HOME/.cargo} separator=$'\x1f'
-  target=$(rustc -vV | sed -n 's/^host: //p') || return 1
-  # Without the names of this machine's folders: the same source gives the same image.
-  flags=-Ctarget-feature=+crt-static$separator--remap-path-prefix=$cargo_home=/cargo
-  (cd "$ROOT" && CARGO_ENCODED_RUSTFLAGS=$flags cargo build --locked "${quiet[@]}" --package hello-web --profile image \
-    --target "$target" --target-dir "$CARGO_TARGET_DIR/hello-web") >&2 || return 1
-  printf '%s\n' "$CARGO_TARGET_DIR/hello-web/$target/image/hello-web"
-}
+prepare_local_node() { need_docker || say "Until then apps do not really run on this machine; the rest works"; }
 
 # --- the node itself ----------------------------------------------------------------------------------------------
 
@@ -94,23 +21,28 @@ json_value() { sed -n "s/.*\"$1\": *\"\\([^\"]*\\)\".*/\\1/p" | head -n 1; }
 
 agent_pid() { pid_with_argument "$data/local-node/agent.pid" "$data/local-node/state"; }
 
-# Joins this machine as a node, starts its agent, and puts hello-web into the catalog of the demo tenant. After the server
-# is ready. Says what went wrong in one line and gives up: the server works without it.
+# Joins this machine as a node, starts its agent, and offers the first apps to the demo project. After the server is
+# ready. Says what went wrong in one line and gives up: the server works without it.
 enrol_local_node() {
-  local dir=$data/local-node image what
+  local dir=$data/local-node what
   (umask 077 && mkdir -p "$dir") || return 1
-  image=$(hello_web image)
-  if [[ -f $dir/state/node.json && $(cat "$dir/offered" 2>/dev/null) == "$image" ]]; then
-    start_agent && wait_for_node && return 0
-  fi
   what="signing in"
-  if local_gpuaas login --admin-file "$data/admin.json" >"$dir/enrol.log" 2>&1 && what="joining" && join_local_node &&
-    what="starting the agent" && start_agent && what="waiting for the node" && wait_for_node && what="the demo app" &&
-    offer_hello_web; then
+  if sign_in_local && what="joining" && join_local_node && what="starting the agent" && start_agent &&
+    what="waiting for the node" && wait_for_node && what="the demo allocation" && offer_allocation &&
+    what="the demo app" && publish_first; then
     return 0
   fi
   say "This machine could not be made a node ($what failed); see $dir/enrol.log and $dir/agent.log" >&2
   return 1
+}
+
+# Once; the token that was made then goes on working.
+sign_in_local() {
+  local dir=$data/local-node
+  if [[ -f $dir/cli.toml ]] && local_gpuaas whoami >/dev/null 2>&1; then
+    return 0
+  fi
+  local_gpuaas login --admin-file "$data/admin.json" >"$dir/enrol.log" 2>&1
 }
 
 join_local_node() {
@@ -161,27 +93,67 @@ wait_for_node() {
   done
 }
 
-# A SKU, an allocation and the app, each unless it is there.
-offer_hello_web() {
-  local dir=$data/local-node image log=$data/local-node/enrol.log
-  image=$(hello_web image)
-  [[ -n $image ]] || return 0
-  if [[ $(cat "$dir/offered" 2>/dev/null) == "$image" ]]; then
-    return 0
-  fi
-  sed "s|$REGISTRY_NAME/$HELLO_WEB_REPOSITORY@@DIGEST@|$image|" "$ROOT/apps/hello-web/manifest.yaml" >"$dir/hello-web.yaml" || return 1
+# A SKU and an allocation, each unless it is there.
+offer_allocation() {
+  local log=$data/local-node/enrol.log
+  [[ ! -f $data/local-node/offered ]] || return 0
   local_gpuaas sku get local-gpu >/dev/null 2>&1 ||
-    local_gpuaas sku create local-gpu --display-name "One GPU of this machine" --shape gpu_slice --gpus 1 --vcpu 1 --memory 1024 \
+    local_gpuaas sku create local-gpu --display-name "One GPU of this machine" --shape gpu_slice --gpus 1 --vcpu 2 --memory 4096 \
       --grant auto --price 1.20 --currency EUR --per-hour >>"$log" 2>&1 || return 1
   local_gpuaas allocation get "$DEMO_ALLOCATION" --project "$DEMO_PROJECT" >/dev/null 2>&1 ||
     local_gpuaas allocation request --sku local-gpu --name "$DEMO_ALLOCATION" --project "$DEMO_PROJECT" >>"$log" 2>&1 || return 1
-  # A version never changes: a rebuilt program needs a new number, or stays what was registered first.
-  if ! local_gpuaas app get hello-web "$HELLO_WEB_VERSION" >/dev/null 2>&1; then
-    local_gpuaas app register "$dir/hello-web.yaml" >>"$log" 2>&1 || return 1
-    local_gpuaas app release hello-web "$HELLO_WEB_VERSION" >>"$log" 2>&1 || return 1
-    local_gpuaas entitlement enable hello-web --project "$DEMO_PROJECT" >>"$log" 2>&1 || return 1
+  : >"$data/local-node/offered"
+}
+
+# --- the first apps -------------------------------------------------------------------------------------------------
+
+app_is_published() { [[ -f $data/local-node/published-$1 ]]; }
+
+# publish_app APP: what any author runs. A version that is out never changes, so once is enough.
+publish_app() {
+  GPUAAS_XTASK=$programs/xtask local_gpuaas app publish "$ROOT/apps/$1" --project "$DEMO_PROJECT" --visibility platform \
+    --release --entitle --reason "first start" && : >"$data/local-node/published-$1"
+}
+
+# The first of `apps` at once, the others one after the other in the background.
+publish_first() {
+  local dir=$data/local-node first=${apps[0]-}
+  [[ -n $first ]] || return 0
+  if ! app_is_published "$first"; then
+    say "Publishing $first: build, push, sign, register"
+    publish_app "$first" >>"$dir/enrol.log" 2>&1 9>&- || return 1
   fi
-  printf '%s\n' "$image" >"$dir/offered"
+  publish_others
+}
+
+publishing_pid() { pid_with_argument "$data/local-node/publish.pid" publish-others; }
+
+publish_others() {
+  local dir=$data/local-node app missing=()
+  for app in "${apps[@]:1}"; do
+    app_is_published "$app" || missing+=("$app")
+  done
+  ((${#missing[@]})) || return 0
+  if ! docker_answers; then
+    say "Without Docker ${missing[*]} cannot be built; start ./run again when it runs"
+    return 0
+  fi
+  if ! publishing_pid >/dev/null; then
+    # A session of its own, with everything that a build starts, so that it can be ended as a whole.
+    setsid "$ROOT/scripts/publish_apps.sh" publish-others "$data" "$programs" "${missing[@]}" >>"$dir/publish.log" 2>&1 </dev/null 9>&- &
+    printf '%s\n' "$!" >"$dir/publish.pid"
+  fi
+  say "${missing[*]} is being made in the background (the first time takes minutes); see: gpuaas app list"
+}
+
+stop_publishing() {
+  local pid
+  if pid=$(publishing_pid); then
+    kill -TERM -- "-$pid" 2>/dev/null || true
+    end_process "$pid" 20
+    say "Stopped publishing apps; the next start goes on"
+  fi
+  rm -f "$data/local-node/publish.pid"
 }
 
 # What of this machine is made up, in one line each.
@@ -246,13 +218,11 @@ remove_local_filter() {
 # Agent first: it may still be pulling. Containers of instances stay; the agent finds them again by their labels.
 stop_local_node() {
   local pid
+  stop_publishing
   if pid=$(agent_pid); then
     end_process "$pid" 20
     rm -f "$data/local-node/agent.pid"
     say "Stopped the node agent (pid $pid)"
-  fi
-  if stop_registry "$data/registry"; then
-    say "Stopped the registry"
   fi
   if pid=$(started_dockerd_pid); then
     say "The Docker Engine that was started for this (pid $pid) keeps running; others may use it. To stop it: kill $pid"

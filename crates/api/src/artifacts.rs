@@ -52,6 +52,10 @@ pub struct RepositoryView {
 #[serde(deny_unknown_fields)]
 pub struct SetRepository {
     pub visibility: Visibility,
+    /// Which one, where an app has two: one of the project and one of the platform. Canonical, without the host.
+    #[schemars(length(max = 255))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -144,6 +144,11 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "image_source_not_allowed" => {
             "`gpuaas registry info` shows where images come from; `gpuaas app publish` pushes them there"
         }
+        "repository_taken" | "repository_fixed" => "`gpuaas registry info` shows the project's repositories",
+        "artifact_exists" => "`gpuaas artifact list` shows it",
+        "key_exists" => "`gpuaas key list` shows it",
+        "illegal_artifact_move" => "`gpuaas artifact get` shows how far it is",
+        "not_an_image" => "push a container image; other files cannot be launched",
         "version_exists" => "raise `version` in the manifest",
         "human_actor_required" => "a person has to do this; service accounts may not",
         "no_capacity" => "try a smaller SKU, or ask an operator for room",

@@ -6,8 +6,8 @@ use gpuaas_domain::manifest::Format;
 
 use super::*;
 
-const HELLO: &str = include_str!("../../../apps/hello-web/manifest.yaml");
-const NAMED: &str = "registry.gpuaas.example.com/apps/hello-web@@DIGEST@";
+const HELLO: &str = include_str!("../../../apps/hello-web/app.yaml");
+const NAMED: &str = "{build: ../../images/hello-web}";
 
 fn reference(digit: char) -> String {
     format!("registry.example.org:5000/gpuaas/apps/lab/hello@sha256:{}", digit.to_string().repeat(64))
@@ -151,8 +151,7 @@ fn locking_changes_the_mappings_and_nothing_else() {
 
 #[test]
 fn json_keeps_its_order_too() {
-    let digest = format!("sha256:{}", "0".repeat(64));
-    let tree = manifest::tree(HELLO.replace("@DIGEST@", &digest).as_bytes(), Format::Yaml).unwrap();
+    let tree = manifest::tree(HELLO.replace(NAMED, &reference('0')).as_bytes(), Format::Yaml).unwrap();
     let named = tree["artifact_ref"].as_str().unwrap().to_owned();
     let json = format!("{{\n  \"version\": \"1.0.0\", {}", &tree.to_string()[1..])
         .replace("\"version\":\"1.0.0\"", "\"name\":\"x\"");

@@ -101,8 +101,9 @@ mod tests {
 
     #[test]
     fn a_manifest_means_the_same_after_it_was_shown() {
-        let digest = format!("sha256:{}", "0".repeat(64));
-        let written = include_str!("../../../apps/hello-web/manifest.yaml").replace("@DIGEST@", &digest);
+        let image = format!("registry.example.org/apps/hello-web@sha256:{}", "0".repeat(64));
+        let written = include_str!("../../../apps/hello-web/app.yaml");
+        let written = written.replace("{build: ../../images/hello-web}", &image);
         let document = parse(written.as_bytes(), Format::Yaml).unwrap();
         let shown = render(document.value());
         assert_eq!(parse(shown.as_bytes(), Format::Yaml).unwrap().digest(), document.digest());

@@ -293,7 +293,7 @@ impl ControlPlane {
 
     /// What a token of ours says, if it is one and has not ended. Nothing else is decided here.
     pub async fn read_registry_token(&self, token: &str) -> Result<Option<TokenClaims>> {
-        let Some(Jwt { message, signature, header, claims }) = Jwt::split(token) else { return Ok(None) };
+        let Some(Unverified { message, signature, header, claims }) = split(token) else { return Ok(None) };
         let Some(header) = strict::<Header>(&header).filter(|header| header.alg == "ES256") else {
             return Ok(None);
         };
@@ -362,29 +362,26 @@ impl ControlPlane {
 }
 
 /// The parts of a JWT, decoded but not believed.
-struct Jwt<'t> {
-    /// What was signed.
+struct Unverified<'t> {
     message: &'t str,
     signature: Vec<u8>,
     header: Vec<u8>,
     claims: Vec<u8>,
 }
 
-impl<'t> Jwt<'t> {
-    fn split(token: &'t str) -> Option<Self> {
-        if token.len() > MAX_TOKEN_BYTES {
-            return None;
-        }
-        let (message, signature) = token.rsplit_once('.')?;
-        let (header, claims) = message.split_once('.')?;
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-        Some(Self {
-            message,
-            signature: decode(signature)?,
-            header: decode(header)?,
-            claims: decode(claims)?,
-        })
+fn split(token: &str) -> Option<Unverified<'_>> {
+    if token.len() > MAX_TOKEN_BYTES {
+        return None;
     }
+    let (message, signature) = token.rsplit_once('.')?;
+    let (header, claims) = message.split_once('.')?;
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+    Some(Unverified {
+        message,
+        signature: decode(signature)?,
+        header: decode(header)?,
+        claims: decode(claims)?,
+    })
 }
 
 /// A JSON object of this type, nothing after it.

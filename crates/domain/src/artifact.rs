@@ -145,6 +145,8 @@ pub struct Trust {
     /// That key's own name in signatures: the hash of its public half.
     pub signer: Option<String>,
     pub at: Option<Timestamp>,
+    /// When that key ends, and with it what it stands for.
+    pub until: Option<Timestamp>,
     /// Of the bytes that were signed.
     pub statement_digest: Option<String>,
     /// Of the statement about how it was built, if one held too.
@@ -162,6 +164,7 @@ impl Trust {
             key: None,
             signer: None,
             at: None,
+            until: None,
             statement_digest: None,
             provenance_digest: None,
             signed_as: None,
@@ -420,8 +423,7 @@ impl Channels {
 pub fn check_move(from: ArtifactState, to: ArtifactState) -> Result<()> {
     use ArtifactState as A;
     let allowed: &[A] = match from {
-        A::Published => &[A::Promoted, A::Deprecated],
-        A::Promoted => &[A::Promoted, A::Deprecated],
+        A::Published | A::Promoted => &[A::Promoted, A::Deprecated],
         A::Deprecated => &[A::Retired],
         A::Retired => &[],
     };
@@ -451,9 +453,10 @@ pub fn check_rung(
     rung: VersionState,
     channels: &Channels,
     mode: TrustMode,
+    now: Timestamp,
 ) -> Result<()> {
     check_new_use(artifact)?;
-    check_trust(artifact, mode)?;
+    check_trust(artifact, mode, now)?;
     if rung == VersionState::Active && !channels.reaches_environment(artifact.channel.as_deref()) {
         return Err(Error::conflict(
             "artifact_not_promoted",
@@ -487,8 +490,16 @@ pub fn check_new_use(artifact: &Artifact) -> Result<()> {
 }
 
 /// Whether anything may start from it at all.
-pub fn check_trust(artifact: &Artifact, mode: TrustMode) -> Result<()> {
+pub fn check_trust(artifact: &Artifact, mode: TrustMode, now: Timestamp) -> Result<()> {
+    let over = artifact.trust.until.is_some_and(|end| end <= now);
     let (code, sentence) = match (artifact.trust.state, mode) {
+        (TrustState::Verified, TrustMode::Enforce) if over => (
+            "artifact_not_verified",
+            format!(
+                "The key that stood for the artifact {} has ended; sign it with another one.",
+                artifact.digest
+            ),
+        ),
         (TrustState::Verified, _) | (TrustState::Unverified, TrustMode::Warn) => return Ok(()),
         (TrustState::Revoked, _) => (
             "artifact_revoked",
@@ -665,6 +676,14 @@ mod tests {
         use ArtifactState as A;
         use VersionState as V;
         let channels = Channels::default();
+        let now = Timestamp::from_unix_seconds(100).unwrap();
+        let mut over = artifact(A::Promoted, TrustState::Verified, Some("production"));
+        over.trust.until = Some(now);
+        assert!(
+            check_rung(&over, V::Active, &channels, TrustMode::Enforce, now).is_err(),
+            "its key has ended"
+        );
+        assert!(check_rung(&over, V::Active, &channels, TrustMode::Enforce, now.plus_seconds(-1)).is_ok());
         for state in A::ALL {
             for trust in TrustState::ALL {
                 for channel in [None, Some("dev"), Some("production")] {
@@ -673,7 +692,7 @@ mod tests {
                         let usable = matches!(state, A::Published | A::Promoted)
                             && (*trust == TrustState::Verified
                                 || (*trust == TrustState::Unverified && mode == TrustMode::Warn));
-                        let check = |rung| check_rung(&found, rung, &channels, mode).is_ok();
+                        let check = |rung| check_rung(&found, rung, &channels, mode, now).is_ok();
                         assert_eq!(check(V::Staged), usable, "{state:?} {trust:?}");
                         assert_eq!(check(V::Canary), usable);
                         assert_eq!(check(V::Active), usable && channel == Some("production"));

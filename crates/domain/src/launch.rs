@@ -523,9 +523,9 @@ fn check_artifact_of<'v>(view: &View<'_>, found: &'v KnownImage) -> Result<&'v A
         )
         .with_param("reference", found.canonical.to_string()));
     };
-    artifact::check_trust(artifact, view.trust)?;
+    artifact::check_trust(artifact, view.trust, view.now)?;
     if !view.existing {
-        artifact::check_rung(artifact, view.version_state, view.channels, view.trust)?;
+        artifact::check_rung(artifact, view.version_state, view.channels, view.trust, view.now)?;
     }
     Ok(artifact)
 }

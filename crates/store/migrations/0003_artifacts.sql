@@ -98,8 +98,10 @@ CREATE TABLE registry_credentials (
   expires_at {{ts}} NOT NULL,
   first_used_at {{ts}},
   revoked_at {{ts}},
+  expired_at {{ts}},
   version {{i64}} NOT NULL
 ){{strict}};
+CREATE INDEX registry_credentials_end ON registry_credentials (expires_at);
 CREATE INDEX registry_credentials_project ON registry_credentials (project_id, id);
 
 -- Keys that sign registry tokens: ES256 under a certificate, because registries want that.

@@ -56,7 +56,7 @@ row! {
         trust_signer: Option<String>, trust_at: Option<DateTime<Utc>>, statement_digest: Option<String>,
         provenance_digest: Option<String>, signed_as: Option<String>, trust_reason: Option<String>,
         created_by_kind: String, created_by_id: String, version: i64, created_at: DateTime<Utc>, updated_at: DateTime<Utc>,
-        r_id: Uuid, r_tenant_id: Uuid, r_project_id: Uuid, r_namespace: String, r_app_slug: String, r_visibility: String,
+        key_ends_at: Option<DateTime<Utc>>, r_id: Uuid, r_tenant_id: Uuid, r_project_id: Uuid, r_namespace: String, r_app_slug: String, r_visibility: String,
         r_version: i64, r_created_at: DateTime<Utc>, r_updated_at: DateTime<Utc>,
     }
 }
@@ -91,6 +91,7 @@ impl TryFrom<ArtifactRow> for Artifact {
                 key: row.trust_key_id.map(TrustKeyId::new),
                 signer: row.trust_signer,
                 at: row.trust_at.map(Timestamp::new),
+                until: row.key_ends_at.map(Timestamp::new),
                 statement_digest: row.statement_digest,
                 provenance_digest: row.provenance_digest,
                 signed_as: row.signed_as,
@@ -277,8 +278,9 @@ macro_rules! artifact_select {
              a.trust_key_id, a.trust_signer, a.trust_at, a.statement_digest, a.provenance_digest, a.signed_as, a.trust_reason, \
              a.created_by_kind, a.created_by_id, a.version, a.created_at, a.updated_at, r.id AS r_id, r.tenant_id AS r_tenant_id, \
              r.project_id AS r_project_id, r.namespace AS r_namespace, r.app_slug AS r_app_slug, r.visibility AS r_visibility, \
-             r.version AS r_version, r.created_at AS r_created_at, r.updated_at AS r_updated_at \
-             FROM app_artifacts a JOIN repositories r ON r.id = a.repository_id WHERE ",
+             r.version AS r_version, r.created_at AS r_created_at, r.updated_at AS r_updated_at, \
+             k.valid_until AS key_ends_at FROM app_artifacts a JOIN repositories r ON r.id = a.repository_id \
+             LEFT JOIN trust_keys k ON k.id = a.trust_key_id WHERE ",
             $rest
         )
     };
@@ -580,6 +582,26 @@ impl Session {
         Ok(Page::from_rows(all, page.limit, |(credential, _)| credential.id.to_string()))
     }
 
+    /// Credentials that ended and were not told so yet, some at a time.
+    pub async fn list_ended_credentials(
+        &mut self,
+        now: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<StoredCredential>> {
+        let rows = fetch!(
+            self,
+            CredentialRow,
+            concat!(
+                "SELECT ",
+                credential_columns!(),
+                " FROM registry_credentials WHERE expires_at <= $1 AND revoked_at IS NULL AND expired_at IS NULL ORDER BY expires_at LIMIT $2"
+            ),
+            now.to_datetime(),
+            limit
+        )?;
+        rows.into_iter().map(StoredCredential::try_from).collect()
+    }
+
     /// Newest first; the first one that is not retired signs.
     pub async fn list_registry_keys(&mut self) -> Result<Vec<RegistryKey>> {
         let rows = fetch!(
@@ -805,8 +827,8 @@ impl Tx {
         execute!(
             self,
             "INSERT INTO registry_credentials (id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, \
-             actor_id, created_at, expires_at, first_used_at, revoked_at, version) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, NULL, NULL, 1)",
+             actor_id, created_at, expires_at, first_used_at, revoked_at, expired_at, version) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, NULL, NULL, NULL, 1)",
             credential.id.uuid(),
             credential.tenant_id.uuid(),
             credential.project_id.uuid(),
@@ -829,6 +851,18 @@ impl Tx {
             self,
             "UPDATE registry_credentials SET first_used_at = $2, version = version + 1 WHERE id = $1 AND first_used_at IS NULL",
             id.uuid(),
+            at
+        )?;
+        Ok(touched == 1)
+    }
+
+    /// Says whether nobody else has noted it.
+    pub async fn end_registry_credential(&mut self, credential: &StoredCredential) -> Result<bool> {
+        let at = self.at().to_datetime();
+        let touched = execute!(
+            self,
+            "UPDATE registry_credentials SET expired_at = $2, version = version + 1 WHERE id = $1 AND expired_at IS NULL",
+            credential.id.uuid(),
             at
         )?;
         Ok(touched == 1)

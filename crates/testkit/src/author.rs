@@ -146,27 +146,26 @@ impl TestPlatform {
             tx.find_project(permit.tenant_scope(), project).await.expect("a look").expect("a project");
         let at = tx.at();
         let known = tx.find_repository_by_path(path).await.expect("a look");
-        let repository = match known {
-            Some(known) => known,
-            None => {
-                let repository = Repository {
-                    id: RepositoryId::new(plane.new_uuid()),
-                    tenant_id: owner.tenant_id,
-                    project_id: project,
-                    namespace: path.namespace.clone(),
-                    app_slug: path.app_slug.clone(),
-                    visibility: if path.namespace == PLATFORM_NAMESPACE {
-                        Visibility::Platform
-                    } else {
-                        Visibility::Project
-                    },
-                    version: 1,
-                    created_at: at,
-                    updated_at: at,
-                };
-                tx.insert_repository(&repository).await.expect("a row");
-                repository
-            }
+        let repository = if let Some(known) = known {
+            known
+        } else {
+            let repository = Repository {
+                id: RepositoryId::new(plane.new_uuid()),
+                tenant_id: owner.tenant_id,
+                project_id: project,
+                namespace: path.namespace.clone(),
+                app_slug: path.app_slug.clone(),
+                visibility: if path.namespace == PLATFORM_NAMESPACE {
+                    Visibility::Platform
+                } else {
+                    Visibility::Project
+                },
+                version: 1,
+                created_at: at,
+                updated_at: at,
+            };
+            tx.insert_repository(&repository).await.expect("a row");
+            repository
         };
         let artifact = Artifact {
             id: ArtifactId::new(plane.new_uuid()),

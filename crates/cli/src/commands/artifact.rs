@@ -8,17 +8,18 @@ use clap::{Args, Subcommand};
 use gpuaas_api::Route;
 use gpuaas_api::artifacts::{
     Artifact, ArtifactDetail, ArtifactQuery, CredentialDelivery, NewArtifact, NewPublishIntent,
-    NewPullIntent, Promote, PublishIntent, PullIntent, RegistryInfo,
+    NewPullIntent, Promote, PublishIntent, PullIntent, RegistryInfo, TrustState,
 };
 use gpuaas_api::identity::Because;
 use gpuaas_domain::Timestamp;
 use gpuaas_domain::ids::{ArtifactId, ProjectId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::registry::{VISIBILITIES, parse_visibility, unwrap, write_docker_config};
 use crate::app::App;
 use crate::args::{ListLimit, ProjectArg, Reason};
 use crate::failure::{Exit, Failure, Result};
+use crate::json::Raw;
 use crate::session::{Session, parse};
 use crate::views::short;
 use crate::{resolve, terminal, units};
@@ -203,9 +204,7 @@ pub(crate) async fn run(app: &App, command: ArtifactCommand) -> Result<()> {
             ));
             Ok(())
         }
-        ArtifactCommand::Verify { artifact, reason } => {
-            change(&session, Route::ArtifactVerify, &artifact, reason, "Checked").await
-        }
+        ArtifactCommand::Verify { artifact, reason } => verify(&session, &artifact, reason).await,
         ArtifactCommand::Promote { artifact, channel, reason } => {
             promote(&session, &artifact, channel, reason.reason).await
         }
@@ -229,7 +228,7 @@ pub(crate) async fn run(app: &App, command: ArtifactCommand) -> Result<()> {
             let raw = session.write(Route::PublishIntentCreate, &[&project], &body).await?;
             let intent: PublishIntent = parse(&raw)?;
             let until = intent.expires_at;
-            show_way(&session, &way, &intent.name, &intent.credential, "Push to", until).await
+            show_way(&session, &way, &intent.name, (&intent.credential, &raw), "Push to", until).await
         }
         ArtifactCommand::PullIntent { artifact, way } => {
             let (project, artifact_id) = artifact.resolve(&session, true).await?;
@@ -237,7 +236,7 @@ pub(crate) async fn run(app: &App, command: ArtifactCommand) -> Result<()> {
             let raw = session.write(Route::PullIntentCreate, &[&project], &body).await?;
             let intent: PullIntent = parse(&raw)?;
             let until = intent.expires_at;
-            show_way(&session, &way, &intent.reference, &intent.credential, "Pull", until).await
+            show_way(&session, &way, &intent.reference, (&intent.credential, &raw), "Pull", until).await
         }
     }
 }
@@ -270,6 +269,22 @@ fn registration(
         variant,
         source,
     })
+}
+
+/// Found wanting is an answer too, but not one that a script should go on after.
+async fn verify(session: &Session<'_>, artifact: &ArtifactArg, reason: Reason) -> Result<()> {
+    let (project, id) = artifact.resolve(session, false).await?;
+    let because = Because { reason: reason.reason };
+    let raw = session.write(Route::ArtifactVerify, &[&project, &id], &because).await?;
+    session.printer().facts::<Artifact>(&raw)?;
+    let seen: Artifact = parse(&raw)?;
+    if seen.trust.state == TrustState::Verified {
+        session.printer().note(&format!("Verified {}.", seen.digest));
+        return Ok(());
+    }
+    let why = seen.trust.reason.as_deref().unwrap_or("no signature holds");
+    Err(Failure::new(Exit::No, "not_verified", format!("{} is not verified: {why}", seen.digest))
+        .fix("sign it with a key of `gpuaas key list`, then verify it again"))
 }
 
 async fn change(
@@ -322,7 +337,7 @@ async fn show_way(
     session: &Session<'_>,
     way: &WayArgs,
     name: &str,
-    delivery: &CredentialDelivery,
+    (delivery, intent): (&CredentialDelivery, &Raw),
     what: &str,
     until: Timestamp,
 ) -> Result<()> {
@@ -332,15 +347,15 @@ async fn show_way(
     if let Some(folder) = &way.docker_config {
         write_docker_config(folder, host, &login.username, login.password.expose())?;
         if printer.is_json() {
-            return printer.value(&json!({"name": name, "docker_config": folder, "expires_at": until}));
+            return printer.value(&opened(intent, &json!({"name": name, "docker_config": folder}))?);
         }
         printer.line(name)?;
         printer.note(&format!("{what} it with DOCKER_CONFIG={} until {}.", folder.display(), short(until)));
         return Ok(());
     }
     if printer.is_json() {
-        return printer.value(&json!({"name": name, "username": login.username,
-            "password": login.password.expose(), "expires_at": until}));
+        let more = json!({"name": name, "username": login.username, "password": login.password.expose()});
+        return printer.value(&opened(intent, &more)?);
     }
     printer.members(&[
         ("name", name.to_owned()),
@@ -350,6 +365,16 @@ async fn show_way(
     ])?;
     printer.note("The password is shown now and never again.");
     Ok(())
+}
+
+/// What the API answered, with what was in the wrap instead of the wrap.
+fn opened(intent: &Raw, more: &Value) -> Result<Value> {
+    let mut whole: Value = parse(intent)?;
+    if let (Some(whole), Some(more)) = (whole.as_object_mut(), more.as_object()) {
+        whole.remove("credential");
+        whole.extend(more.clone());
+    }
+    Ok(whole)
 }
 
 #[cfg(test)]

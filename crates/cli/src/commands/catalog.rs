@@ -270,7 +270,8 @@ fn validate(app: &App, manifest: &ManifestArg) -> Result<()> {
 mod tests {
     use super::*;
 
-    const HELLO: &str = include_str!("../../../../apps/hello-web/manifest.yaml");
+    const HELLO: &str = include_str!("../../../../apps/hello-web/app.yaml");
+    const BUILT: &str = "{build: ../../images/hello-web}";
 
     fn checked(text: &str) -> Result<Checked, Vec<FieldError>> {
         check(text.as_bytes(), Format::Yaml, Path::new(""))
@@ -278,10 +279,11 @@ mod tests {
 
     #[test]
     fn a_manifest_is_checked_without_knowing_registries() {
-        let digest = format!("sha256:{}", "0".repeat(64));
-        let good = HELLO.replace("@DIGEST@", &digest);
+        let good =
+            HELLO.replace(BUILT, &format!("registry.example.org/apps/hello-web@sha256:{}", "0".repeat(64)));
         assert_eq!(checked(&good).ok().unwrap().document.manifest.slug.as_str(), "hello-web");
-        let faults = checked(HELLO).err().unwrap();
+        assert_eq!(checked(HELLO).ok().unwrap().images, 1, "a source manifest is good too");
+        let faults = checked(&HELLO.replace(BUILT, "registry.example.org/apps/hello-web:1")).err().unwrap();
         assert!(faults.iter().any(|fault| fault.path == "/artifact_ref"), "{faults:?}");
         let told = verdict(&checked(&good));
         assert_eq!(
@@ -299,8 +301,7 @@ mod tests {
 
     #[test]
     fn a_source_manifest_is_checked_with_made_up_digests() {
-        let to_make =
-            HELLO.replace("registry.gpuaas.example.com/apps/hello-web@@DIGEST@", "{image: docker:hello}");
+        let to_make = HELLO.replace(BUILT, "{image: docker:hello}");
         let told = verdict(&checked(&to_make));
         assert_eq!((&told["ok"], &told["images_to_make"]), (&json!(true), &json!(1)), "{told}");
         assert_eq!(told["manifest_digest"], json!(null));

@@ -96,7 +96,7 @@ pub(crate) async fn run(app: &App, args: PublishArgs) -> Result<()> {
     if args.release && !may_publish {
         let message = "--release needs a person who may publish apps (apps.publish on the platform)";
         return Err(Failure::new(Exit::Forbidden, "not_a_publisher", message)
-            .fix("leave --release out; a publisher then runs `gpuaas app release`"));
+            .fix("leave --release out; a publisher then runs `gpuaas artifact promote` for each image, and `gpuaas app release`"));
     }
     let manifest = &document.manifest;
     let report = Report::new(&session, manifest.slug.as_str(), manifest.display_name.as_str(), may_publish);

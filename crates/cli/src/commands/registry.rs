@@ -60,6 +60,9 @@ pub(crate) enum RegistryCommand {
         /// Who may pull: everybody, the tenant's projects, or this project alone
         #[arg(value_parser = VISIBILITIES)]
         visibility: String,
+        /// Which one, where an app has two: one of the project and one of the platform
+        #[arg(long, value_name = "NAME")]
+        repository: Option<String>,
         #[command(flatten)]
         project: ProjectArg,
     },
@@ -110,13 +113,14 @@ pub(crate) async fn run(app: &App, command: RegistryCommand) -> Result<()> {
             let project = session.project_or_default(project.project.as_deref()).await?;
             login(&session, project, docker_config.as_deref(), expires_in_days).await
         }
-        RegistryCommand::Visibility { app, visibility, project } => {
+        RegistryCommand::Visibility { app, visibility, repository, project } => {
             let app = resolve::slug("app", &app)?;
             let project = session.project_or_default(project.project.as_deref()).await?;
-            let body = SetRepository { visibility: parse_visibility(&visibility)? };
+            let body = SetRepository { visibility: parse_visibility(&visibility)?, repository };
             let raw = session.write(Route::RepositorySet, &[&project, &app], &body).await?;
             printer.facts::<RepositoryView>(&raw)?;
-            printer.note(&format!("Images of {app} can be pulled by: {visibility}."));
+            let name = parse::<RepositoryView>(&raw)?.name;
+            printer.note(&format!("Images of {name} can be pulled by: {visibility}."));
             Ok(())
         }
         RegistryCommand::Credential(CredentialCommand::List { project, limit }) => {

@@ -353,10 +353,12 @@ async fn examine(plane: &ControlPlane, artifact: &Artifact, keys: &[TrustKey]) -
         .await
         .map_err(|error| registry_error(&error))?;
     let signer = signature.signer.to_string();
+    let key = keys.iter().find(|key| key.fingerprint == signer && key.is_good(now));
     Ok(Trust {
         state: TrustState::Verified,
-        key: keys.iter().find(|key| key.fingerprint == signer && key.is_good(now)).map(|key| key.id),
+        key: key.map(|key| key.id),
         at: Some(now),
+        until: key.and_then(|key| key.valid_until),
         statement_digest: Some(signature.statement.to_string()),
         provenance_digest: statements.verified.first().map(|verified| verified.statement.to_string()),
         signed_as: name_in(&signature),
@@ -378,7 +380,7 @@ pub async fn verify(ctx: &OpContext, project: ProjectId, id: ArtifactId) -> Resu
     let found = session.find_artifact(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
     check_alive(&found)?;
     if found.trust.state == TrustState::Revoked {
-        artifact::check_trust(&found, TrustMode::Warn)?;
+        artifact::check_trust(&found, TrustMode::Warn, ctx.now())?;
     }
     let keys = session.list_trust_keys(Some(project)).await?;
     drop(session);
@@ -466,7 +468,7 @@ pub async fn promote(
         )
         .with_param("channel", channel));
     }
-    artifact::check_trust(&before, settings.trust)?;
+    artifact::check_trust(&before, settings.trust, tx.at())?;
     let actor = permit.actor();
     tx.insert_promotion(ctx.plane.new_uuid(), id, channel, (actor.kind(), &actor.id())).await?;
     let next =

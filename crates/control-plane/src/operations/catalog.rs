@@ -130,7 +130,7 @@ async fn check_artifacts(
                 )
                 .with_param("reference", image.reference.clone())
             })?;
-        artifact::check_rung(&artifact, rung, &settings.channels, settings.trust)?;
+        artifact::check_rung(&artifact, rung, &settings.channels, settings.trust, plane.now())?;
     }
     Ok(())
 }

@@ -413,7 +413,7 @@ fn may_run(plane: &ControlPlane, instance: &Instance, artifact: &Artifact) -> Re
             "The image is not one that this project may have.",
         ));
     }
-    artifact::check_trust(artifact, plane.settings.registry.trust)
+    artifact::check_trust(artifact, plane.settings.registry.trust, plane.now())
 }
 
 /// The image a launch names, if it may be started now; asked before an order is sent.
@@ -589,18 +589,22 @@ pub async fn set_repository(
     project: ProjectId,
     app: &Slug,
     visibility: Visibility,
+    named: Option<&str>,
 ) -> Result<Prepared<Repository>> {
     let permit = ctx.permit_project(Permission::ArtifactManage, project).await?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
-    let (found, made) = ensure_repository(ctx, &mut tx, project, app, Some(visibility)).await?;
+    let (found, made) = match find_named(ctx, &mut tx, project, app, named).await? {
+        Some(found) => (found, false),
+        None => ensure_repository(ctx, &mut tx, project, app, Some(visibility)).await?,
+    };
     let before = repository_view(ctx, &found);
     let after = if made || found.visibility == visibility {
         found
     } else {
         ctx.check_version(found.version)?;
         if visibility == Visibility::Platform {
-            check_platform_right(ctx)?;
+            check_movable(ctx, &found)?;
         }
         tx.set_visibility(found, visibility).await?
     };
@@ -611,6 +615,51 @@ pub async fn set_repository(
         change = change.before(before);
     }
     Ok(Prepared::new(tx, change, after))
+}
+
+/// The one that was named; else the project's own for the app, before the one it keeps for everybody.
+async fn find_named(
+    ctx: &OpContext,
+    tx: &mut Tx,
+    project: ProjectId,
+    app: &Slug,
+    named: Option<&str>,
+) -> Result<Option<Repository>> {
+    let names = &ctx.plane.registry().names;
+    if let Some(name) = named {
+        let path = names.parse_repository(name).map_err(|not_ours| not_ours.into_error(names))?;
+        let found = tx.find_repository_by_path(&path).await?;
+        let found = found.filter(|found| found.project_id == project && found.app_slug == app.as_str());
+        return found.map(Some).ok_or_else(|| {
+            Error::field(
+                "/repository",
+                "unknown_repository",
+                "The project has no such repository for this app.",
+            )
+        });
+    }
+    let own = tx.list_repositories(project).await?.into_iter().filter(|one| one.app_slug == app.as_str());
+    Ok(own.min_by_key(|one| one.namespace == artifact::PLATFORM_NAMESPACE))
+}
+
+/// Everybody's repositories have names of their own, so another one cannot become everybody's.
+fn check_movable(ctx: &OpContext, repository: &Repository) -> Result<()> {
+    if repository.namespace == artifact::PLATFORM_NAMESPACE {
+        return check_platform_right(ctx);
+    }
+    let names = &ctx.plane.registry().names;
+    let path = RepositoryPath {
+        namespace: artifact::PLATFORM_NAMESPACE.to_owned(),
+        app_slug: repository.app_slug.clone(),
+    };
+    Err(Error::conflict(
+        "repository_fixed",
+        format!(
+            "{} stays the project's; what everybody may pull lies in {}. Publish it there with the visibility platform.",
+            names.repository(&repository.path()),
+            names.repository(&path)
+        ),
+    ))
 }
 
 /// What a project sees of the registry.
@@ -753,7 +802,7 @@ pub async fn pull_intent(
         return Err(artifact::NotOurs::OffTheAllowlist.into_error(names));
     }
     if artifact.trust.state == artifact::TrustState::Revoked {
-        artifact::check_trust(&artifact, artifact::TrustMode::Warn)?;
+        artifact::check_trust(&artifact, artifact::TrustMode::Warn, tx.at())?;
     }
     let holder = (permit.scope(), &permit);
     let (repository, digest) = (artifact.repository.clone(), artifact.digest.clone());

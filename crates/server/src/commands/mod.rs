@@ -13,6 +13,7 @@ use gpuaas_custody::{Keyring, SecretStore as _};
 use gpuaas_domain::text::{Email, Slug};
 use gpuaas_domain::{Error, Result, Secret};
 use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use private_file::write_private;
 
@@ -113,7 +114,9 @@ enum BackupCommand {
 enum CustodyCommand {
     /// Make a new master key, put every secret under it, retire the old one. Works while the server runs.
     RotateMasterKey,
-    /// Make a new key for signing machine tokens; running tokens live out their minutes.
+    /// Make new keys for signing machine tokens and registry tokens; running tokens live out their minutes.
+    ///
+    /// A registry of your own has to be given the new certificate; see docs/how-to/registry.md.
     RotateTokenKey,
 }
 
@@ -188,7 +191,9 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Custody(CustodyCommand::RotateMasterKey) => rotate_master_key(&config).await,
         Command::Custody(CustodyCommand::RotateTokenKey) => {
             let id = custody::rotate_token_key(&roles::open(&config).await?.plane).await?;
-            print(&format!("Machine tokens are signed with {id} from now on."));
+            print(&format!(
+                "Machine tokens are signed with {id} from now on, registry tokens with a new key too."
+            ));
             Ok(())
         }
         Command::Tls(TlsCommand::Trust) => {
@@ -200,10 +205,12 @@ async fn dispatch(cli: Cli) -> Result<()> {
 
 async fn serve(config: Config) -> Result<()> {
     telemetry::init(config.log.level.name());
+    // Before anybody is served: who is told to stop while starting stops in order too.
+    let mut signals = Signals::open()?;
     let opened = roles::open(&config).await?;
     let running = roles::start(&config, opened).await?;
     tracing::info!(address = %running.address, public_url = %running.public_url, "serving on {}", running.public_url);
-    wait_for_signal().await?;
+    signals.wait().await;
     tracing::info!("stopping: finishing what is under way");
     let all_ended = running.tasks.stop(Duration::from_secs(config.http.shutdown_seconds + 2)).await;
     running.plane.store.close().await;
@@ -211,14 +218,26 @@ async fn serve(config: Config) -> Result<()> {
     Ok(())
 }
 
-async fn wait_for_signal() -> Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let open = |kind| signal(kind).map_err(|error| Error::internal(format!("signals: {error}")));
-    let (mut terminate, mut interrupt) = (open(SignalKind::terminate())?, open(SignalKind::interrupt())?);
-    // A file at its size limit shall fail that write, not end the server (SIGXFSZ).
-    let _file_limit = open(SignalKind::from_raw(25))?;
-    tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-    Ok(())
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    _file_limit: Signal,
+}
+
+impl Signals {
+    fn open() -> Result<Self> {
+        let open = |kind| signal(kind).map_err(|error| Error::internal(format!("signals: {error}")));
+        Ok(Self {
+            terminate: open(SignalKind::terminate())?,
+            interrupt: open(SignalKind::interrupt())?,
+            // A file at its size limit shall fail that write, not end the server (SIGXFSZ).
+            _file_limit: open(SignalKind::from_raw(25))?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! { _ = self.terminate.recv() => {}, _ = self.interrupt.recv() => {} }
+    }
 }
 
 fn parse_email(text: &str) -> Result<Email> {

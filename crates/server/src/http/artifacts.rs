@@ -258,7 +258,14 @@ pub(super) async fn set_repository(
     Body(wish): Body<SetRepository>,
 ) -> ApiResult<Found<RepositoryView>> {
     let app = call.slug("app_slug")?;
-    let prepared = registry::set_repository(&call, call.id("project_id")?, &app, wish.visibility).await?;
+    let prepared = registry::set_repository(
+        &call,
+        call.id("project_id")?,
+        &app,
+        wish.visibility,
+        wish.repository.as_deref(),
+    )
+    .await?;
     call.commit(prepared.map(|found| repository_view(&call.plane, found))).await
 }
 

@@ -54,7 +54,7 @@ both_databases! {
         other.update(Keyring::add_key).unwrap();
         gpuaas_custody::SecretStore::refresh(&*p.plane().custody).unwrap();
         let moved = custody::rewrap_all(p.plane(), &p.plane().custody.current_key()).await.unwrap();
-        assert_eq!(moved, 3, "the token key, the order key and the wrapped key");
+        assert_eq!(moved, 4, "the token key, the registry key, the order key and the wrapped key");
         other.update(|keyring, _| keyring.retire_others()).unwrap();
         gpuaas_custody::SecretStore::refresh(&*p.plane().custody).unwrap();
         assert_ne!(std::fs::read_to_string(&file).unwrap(), old_key);

@@ -135,7 +135,9 @@ fn every_fault_point_is_walked() {
     let walked: Vec<&str> = POINTS.to_vec();
     for point in gpuaas_faults::points() {
         assert!(
-            point.starts_with("agent.") || point.starts_with("test.") || walked.contains(&point),
+            // Agent and registry walk theirs in tests of their own.
+            ["agent.", "registry.", "test."].iter().any(|own| point.starts_with(own))
+                || walked.contains(&point),
             "{point} is not in the matrix"
         );
     }

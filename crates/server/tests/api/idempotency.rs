@@ -3,9 +3,12 @@
 use futures_util::future::join_all;
 use gpuaas_api::envelope::SHOWN_ONCE;
 use gpuaas_api::{Access, Route};
+use gpuaas_oci::sign::PrivateKey;
 use gpuaas_testkit::{
-    Answer, Caller, Database, Home, KeyPair, Place, SimulatedNode, TestPlatform, both_databases, manifest,
+    Answer, Author, Caller, Database, Home, KeyPair, Place, SimulatedNode, TestPlatform, both_databases,
+    manifest, small_image,
 };
+use ring::rand::SystemRandom;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
@@ -340,6 +343,7 @@ fn besides_secrets(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(members) = body.as_object_mut() {
         members.retain(|name, _| !SHOWN_ONCE.contains(&name.as_str()) && name != "secret_redacted");
+        members.values_mut().for_each(|member| *member = besides_secrets(member));
     }
     body
 }
@@ -372,6 +376,9 @@ struct Request {
 async fn valid_request(p: &TestPlatform, route: Route, nodes: &mut Vec<SimulatedNode>) -> Request {
     use Route as R;
     if let Some(request) = valid_launch_request(p, route, nodes).await {
+        return request;
+    }
+    if let Some(request) = valid_artifact_request(p, route).await {
         return request;
     }
     let slug = route.name().to_lowercase();
@@ -465,6 +472,90 @@ async fn valid_request(p: &TestPlatform, route: Route, nodes: &mut Vec<Simulated
     Request { caller, parameters, body }
 }
 
+/// The same for artifacts, keys and credentials of the registry.
+async fn valid_artifact_request(p: &TestPlatform, route: Route) -> Option<Request> {
+    use Route as R;
+    let slug: String = route.name().to_lowercase().chars().take(24).collect();
+    let admin = &p.admin;
+    let request = |parameters: Vec<String>, body: Option<Value>| {
+        Some(Request { caller: admin.clone(), parameters, body })
+    };
+    let key = || {
+        let key = PrivateKey::generate(&SystemRandom::new()).expect("a key");
+        json!({"name": slug, "public_key": key.public().to_pem()})
+    };
+    match route {
+        R::AppPreparingSet | R::AppPreparingClear => {
+            let body = json!({"display_name": "Walked", "stage": "building", "percent": 5});
+            if route == R::AppPreparingClear {
+                admin.call(R::AppPreparingSet, &[&slug], Some(&body)).await.expect(204);
+                return request(vec![slug], None);
+            }
+            return request(vec![slug], Some(body));
+        }
+        R::PlatformTrustKeyAdd => return request(vec![], Some(key())),
+        R::PlatformTrustKeyRevoke => {
+            let id = admin.call(R::PlatformTrustKeyAdd, &[], Some(&key())).await.expect(201).id();
+            return request(vec![id], None);
+        }
+        R::RepositorySet
+        | R::RegistryCredentialRevoke
+        | R::TrustKeyAdd
+        | R::TrustKeyRevoke
+        | R::ArtifactRegister
+        | R::PublishIntentCreate
+        | R::PullIntentCreate
+        | R::ArtifactVerify
+        | R::ArtifactPromote
+        | R::ArtifactDeprecate
+        | R::ArtifactRetire
+        | R::ArtifactRevoke => {}
+        _ => return None,
+    }
+    let project = p.home(&slug).await.project;
+    let author = Author::new(admin, &project, "author").await;
+    let image = small_image(&slug);
+    let push = author.push("walked", "project", &image).await;
+    let registered = async || {
+        let id = author.register(&push, image.digest()).await["id"].as_str().expect("an id").to_owned();
+        admin.call(R::ArtifactVerify, &[&project, &id], None).await.expect(200);
+        id
+    };
+    let named = json!({"app_slug": "walked"});
+    match route {
+        R::RepositorySet => request(vec![project, "walked".into()], Some(json!({"visibility": "tenant"}))),
+        R::RegistryCredentialRevoke => {
+            let id = admin.call(R::PublishIntentCreate, &[&project], Some(&named)).await.expect(201).id();
+            request(vec![project, id], None)
+        }
+        R::TrustKeyAdd => request(vec![project], Some(key())),
+        R::TrustKeyRevoke => {
+            let id = admin.call(R::TrustKeyAdd, &[&project], Some(&key())).await.expect(201).id();
+            request(vec![project, id], None)
+        }
+        R::PublishIntentCreate => request(vec![project], Some(named)),
+        R::ArtifactRegister => {
+            let body = json!({"repository": push.repository, "digest": image.digest().as_str()});
+            request(vec![project], Some(body))
+        }
+        R::PullIntentCreate => {
+            let id = registered().await;
+            request(vec![project], Some(json!({ "artifact_id": id })))
+        }
+        R::ArtifactPromote => {
+            let id = registered().await;
+            request(vec![project, id], Some(json!({"channel": "dev"})))
+        }
+        _ => {
+            let id = registered().await;
+            if route == R::ArtifactRetire {
+                admin.call(R::ArtifactDeprecate, &[&project, &id], None).await.expect(200);
+            }
+            request(vec![project, id], None)
+        }
+    }
+}
+
 /// The same for nodes, allocations, apps and instances, which need a node of their own.
 async fn valid_launch_request(
     p: &TestPlatform,
@@ -478,6 +569,8 @@ async fn valid_launch_request(
         Some(Request { caller: admin.clone(), parameters, body })
     };
     let draft = async || {
+        let home = p.home(&format!("{slug}-stock")).await;
+        p.stock(&manifest(&slug, "1.0.0"), &home.project).await;
         admin.call(R::ManifestRegister, &[], Some(&manifest(&slug, "1.0.0"))).await.expect(201);
         vec![slug.clone(), "1.0.0".to_owned()]
     };

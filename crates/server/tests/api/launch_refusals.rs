@@ -72,6 +72,9 @@ both_databases! {
         let again = p.admin.call(Route::ManifestRegister, &[], Some(&next)).await.expect(201);
         assert_eq!((&again.body["id"], &again.body["version"]), (&made.body["id"], &json!(2)));
         assert_ne!(again.body["manifest_digest"], made.body["manifest_digest"]);
+        p.admin.call(Route::AppPublish, &["jupyter-cuda-dev", "1.4.2"], None).await.expect_error(409, "artifact_not_registered");
+        let home = p.home("acme").await;
+        p.stock(&sample, &home.project).await;
         p.admin.call(Route::AppPublish, &["jupyter-cuda-dev", "1.4.2"], None).await.expect(200);
         p.admin.call(Route::ManifestRegister, &[], Some(&sample)).await.expect_error(409, "version_exists");
         let seen = p.admin.call(Route::CatalogVersionGet, &["jupyter-cuda-dev", "1.4.2"], None).await.expect(200);

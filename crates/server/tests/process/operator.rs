@@ -97,7 +97,7 @@ async fn the_master_key_rotates_under_a_running_server() {
     let before =
         admin.post(&format!("/api/v1/projects/{project}/service-accounts"), &wrapped).await.expect(201);
     let said = succeed(&server.run(&["custody", "rotate-master-key"]));
-    assert!(said.contains("3 secret(s)"), "{said}");
+    assert!(said.contains("4 secret(s)"), "{said}");
     let open = serde_json::json!({"token": before.body["wrapped_private_key"]["token"]});
     admin.post("/api/v1/custody/unwrap", &open).await.expect(200);
     let wrapped = serde_json::json!({"name": "after", "key_delivery": "wrapped"});

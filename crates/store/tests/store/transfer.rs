@@ -96,8 +96,8 @@ async fn a_damaged_file_changes_nothing() {
         without(lines.len() - 1),
         text.replace("tenant-7", "tenant-x"),
         text.replacen("gpuaas-export/1", "gpuaas-export/9", 1),
-        text.replacen("\"schema\":[1,2]", "\"schema\":[1,2,3]", 1),
-        text.replacen("\"schema\":[1,2]", "\"schema\":[2]", 1),
+        text.replacen("\"schema\":[1,2,3]", "\"schema\":[1,2,3,4]", 1),
+        text.replacen("\"schema\":[1,2,3]", "\"schema\":[2,3]", 1),
         text.replacen("\"table\":\"tenants\"", "\"table\":\"nonsense\"", 1),
         format!("{text}{{\"row\":{{}}}}\n"),
     ];

@@ -41,6 +41,9 @@ pub(crate) struct LaunchArgs {
     /// Publish the app's first private port on this port of the node's own 127.0.0.1
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
     host_port: Option<u16>,
+    /// Another image of the app than the one that fits best, such as cpu
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
     /// A parameter of the app; JSON where it reads as JSON, text otherwise. Can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = units::setting)]
     settings: Vec<(String, Value)>,
@@ -62,6 +65,7 @@ impl LaunchArgs {
             target_allocation_id: Some(allocation),
             resources: (wish != ResourceWish::default()).then_some(wish),
             host_port: self.host_port,
+            variant: self.variant,
             values: self.settings.into_iter().collect(),
             plan_digest: self.plan_digest,
             ..LaunchRequest::default()

@@ -11,6 +11,8 @@ use super::super::artifact::next_channel;
 use super::build::Built;
 use super::push::Way;
 use super::{PUSHING, Run, origin};
+use serde_json::Value;
+
 use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::session::parse;
@@ -89,18 +91,19 @@ impl Run<'_> {
         Ok((seen, left))
     }
 
-    /// The version as it is registered now. Refuses one that is out with another manifest.
-    pub(super) async fn known_version(&self, locked: &Locked) -> Result<Option<AppVersion>> {
+    /// The version as it is registered now, and whether it says the same. Refuses one that is out with another manifest.
+    pub(super) async fn known_version(&self, locked: &Locked) -> Result<Option<(AppVersion, bool)>> {
         let manifest = &self.document.manifest;
         let parameters: [&dyn std::fmt::Display; 2] = [&manifest.slug.as_str(), &manifest.version.as_str()];
-        let known = match self.session.read(Route::CatalogVersionGet, &parameters).await {
-            Ok(raw) => parse::<AppVersionDetail>(&raw)?.version,
-            Err(failure) if failure.exit_code() == Exit::NotFound as u8 => return Ok(None),
-            Err(failure) => return Err(failure),
-        };
-        let same = known.manifest_digest == locked.document.digest().to_string();
+        let AppVersionDetail { version: known, manifest, .. } =
+            match self.session.read(Route::CatalogVersionGet, &parameters).await {
+                Ok(raw) => parse(&raw)?,
+                Err(failure) if failure.exit_code() == Exit::NotFound as u8 => return Ok(None),
+                Err(failure) => return Err(failure),
+            };
+        let same = without_places(&manifest) == without_places(locked.document.value());
         if same || known.status.is_editable() {
-            return Ok(Some(known));
+            return Ok(Some((known, same)));
         }
         let message =
             format!("{} {} is {} with another manifest", known.slug, known.app_version, known.status.name());
@@ -110,9 +113,7 @@ impl Run<'_> {
 
     pub(super) async fn register_version(&self, locked: &Locked) -> Result<Raw> {
         let manifest = &self.document.manifest;
-        if let Some(known) = self.known_version(locked).await?
-            && known.manifest_digest == locked.document.digest().to_string()
-        {
+        if let Some((known, true)) = self.known_version(locked).await? {
             let printer = self.session.printer();
             printer.end_progress();
             printer.note(&format!("{} {} is registered already.", known.slug, known.app_version));
@@ -140,6 +141,21 @@ impl Run<'_> {
             promoted.push(artifact);
         }
         Ok(promoted)
+    }
+}
+
+/// A manifest with digests in place of references: the registry may have been given another name since.
+fn without_places(value: &Value) -> Value {
+    match value {
+        Value::String(text) => match text.split_once("@sha256:") {
+            Some((_, digest)) => Value::String(digest.to_owned()),
+            None => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(without_places).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), without_places(member))).collect()
+        }
+        other => other.clone(),
     }
 }
 

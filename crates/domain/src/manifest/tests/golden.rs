@@ -171,15 +171,16 @@ fn the_schema_uses_only_what_the_walk_knows() {
 /// the source of the smallest app is good once a digest is put in.
 #[test]
 fn hello_web_is_a_good_manifest() {
-    let source = include_str!("../../../../../apps/hello-web/manifest.yaml");
-    let locked = source.replace("@DIGEST@", &format!("sha256:{}", super::HEX));
+    let source = include_str!("../../../../../apps/hello-web/app.yaml");
+    let locked = source.replace("{build: ../../images/hello-web}", &super::image("hello-web"));
     let document = check(locked.as_bytes(), Format::Yaml, &registries()).unwrap();
     let profile = document.manifest.expand();
     assert_eq!(profile.components[0].ports[0].name.as_deref(), Some("web"));
     assert!(profile.components[0].read_only_root);
     assert_eq!(profile.gpu_count.default, Some(0));
     let faults = parse(source.as_bytes(), Format::Yaml).unwrap_err();
-    assert!(faults.iter().all(|fault| fault.code == "malformed_digest"), "{faults:?}");
+    let places: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    assert_eq!(places, ["/artifact_ref", "/runtime_profile/image_ref"], "{faults:?}");
 }
 
 /// the file that people download is the schema of this build.
