@@ -727,8 +727,8 @@ both_databases! {
             (vec![0u8; 1000], "application/octet-stream"),
             (vec![0u8; 1000], "application/x-tar"),
             (vec![0u8; 1000], "application/vnd.oci.image.layer.v1.tar+gzip"),
-            (vec![0u8; 8 << 20], "application/octet-stream"),
-            (vec![b' '; 8 << 20], "application/json"),
+            (vec![0u8; 80 << 10], "application/octet-stream"),
+            (vec![b' '; 80 << 10], "application/json"),
         ] {
             let size = bytes.len();
             let answer = p.admin.send_raw("POST", &base, Some((bytes, kind))).await;
