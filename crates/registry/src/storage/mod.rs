@@ -46,6 +46,14 @@ pub struct TagPage {
     pub more: bool,
 }
 
+/// A part of what refers to a subject, in the order of digests.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReferrerPage {
+    pub referrers: Vec<Referrer>,
+    /// Where the next page begins, behind this one. It may be one that this page does not show.
+    pub next: Option<Digest>,
+}
+
 /// What a round of garbage collection took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Collected {
@@ -159,11 +167,30 @@ pub trait Storage: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<TagPage>>> + Send;
 
+    /// A part of them, small enough to be held and sent whole.
+    fn referrer_page(
+        &self,
+        repository: &RepositoryName,
+        subject: &Digest,
+        after: Option<&Digest>,
+    ) -> impl Future<Output = Result<ReferrerPage>> + Send;
+
+    /// All of them, which [`Storage::put_manifest`] keeps few.
     fn list_referrers(
         &self,
         repository: &RepositoryName,
         subject: &Digest,
-    ) -> impl Future<Output = Result<Vec<Referrer>>> + Send;
+    ) -> impl Future<Output = Result<Vec<Referrer>>> + Send {
+        async {
+            let mut page = self.referrer_page(repository, subject, None).await?;
+            let mut all = std::mem::take(&mut page.referrers);
+            while let Some(after) = page.next {
+                page = self.referrer_page(repository, subject, Some(&after)).await?;
+                all.append(&mut page.referrers);
+            }
+            Ok(all)
+        }
+    }
 
     /// One round of garbage collection, beside everything else that goes on.
     fn collect(&self) -> impl Future<Output = Result<Collected>> + Send;

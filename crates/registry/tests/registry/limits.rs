@@ -10,7 +10,7 @@ use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
-use crate::world::{Plan, World, image, look, noise, sha256};
+use crate::world::{Plan, World, descriptor, image, look, noise, sha256};
 
 /// C04: one blob, pushed by twenty at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,6 +54,90 @@ async fn uploads_are_bounded_and_abandoned_ones_make_room() {
     assert_eq!(world.registry.collect().await.unwrap().uploads, 2);
     assert_eq!(world.get(&kept).await.is(204).header("range"), "0-10");
     world.start("b").await;
+}
+
+/// A manifest about a subject, with this much to say.
+fn about(subject: &[u8], number: usize, annotation: &str) -> serde_json::Value {
+    let mut manifest = image(b"{}", &[]);
+    manifest["subject"] = descriptor("application/vnd.oci.image.manifest.v1+json", subject);
+    manifest["artifactType"] = serde_json::json!(format!("application/x {}", number % 2));
+    manifest["annotations"] = serde_json::json!({"number": number.to_string(), "text": annotation});
+    manifest
+}
+
+/// Every page of a list; each is small.
+async fn pages(world: &World, path: &str) -> Vec<Vec<serde_json::Value>> {
+    let mut pages = Vec::new();
+    let mut next = path.to_owned();
+    loop {
+        let answer = world.get(&next).await.is(200);
+        assert!(answer.bytes.len() <= 1 << 20, "{} bytes", answer.bytes.len());
+        pages.push(answer.json()["manifests"].as_array().unwrap().clone());
+        match answer.header("link").strip_prefix('<').and_then(|link| link.split_once('>')) {
+            Some((link, "; rel=\"next\"")) => link.clone_into(&mut next),
+            other => {
+                assert_eq!(other, None);
+                return pages;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn referrers_come_page_by_page_and_one_subject_has_only_so_many() {
+    let mut plan = Plan::default();
+    plan.options.max_referrers = 230;
+    let world = World::with(plan, OpenGuard).await;
+    world.push("a", b"{}").await;
+    // An escape makes six characters of one.
+    let text = "\u{1}".repeat(600);
+    let mut digests = std::collections::BTreeSet::new();
+    for number in 0..230 {
+        let answer = world.put_manifest("a", "t", &about(b"many", number, &text)).await.is(201);
+        digests.insert(answer.header("docker-content-digest").to_owned());
+    }
+    let path = format!("/v2/a/referrers/{}", sha256(b"many"));
+    let all = pages(&world, &path).await;
+    assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 30]);
+    let listed = all.concat();
+    assert!(listed.iter().all(|one| one["annotations"]["text"] == text));
+    assert!(listed.iter().map(|one| one["digest"].as_str().unwrap()).eq(digests.iter()));
+    let some = pages(&world, &format!("{path}?artifactType=application%2Fx%201")).await;
+    assert_eq!((some.len(), some.concat().len()), (3, 115));
+    assert_eq!(
+        world.registry.storage().list_referrers(&"a".parse().unwrap(), &sha256(b"many")).await.unwrap().len(),
+        230
+    );
+
+    let refused = world.put_manifest("a", "t", &about(b"many", 230, "")).await.is(403);
+    assert_eq!(refused.code(), "DENIED");
+    world.put_manifest("a", "t", &about(b"many", 7, &text)).await.is(201);
+    world.put_manifest("a", "t", &about(b"another", 230, "")).await.is(201);
+    let first = digests.first().unwrap();
+    world.call(Method::DELETE, &format!("/v2/a/manifests/{first}")).await.is(202);
+    world.put_manifest("a", "t", &about(b"many", 230, "")).await.is(201);
+    world.get(&format!("{path}?last=x")).await.is(400);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_referrers_say_at_length_is_not_in_the_list() {
+    let world = World::new().await;
+    world.push("a", b"{}").await;
+    let text = "x".repeat(4_000_000);
+    for number in 0..20 {
+        let mut manifest = about(b"large", number, &text);
+        if number % 2 == 0 {
+            manifest["annotations"] = serde_json::json!({});
+            manifest["artifactType"] = serde_json::json!(format!("{number}{text}"));
+        }
+        world.put_manifest("a", "t", &manifest).await.is(201);
+    }
+    let all = pages(&world, &format!("/v2/a/referrers/{}", sha256(b"large"))).await;
+    assert!(all.len() > 1, "not all are read for one answer");
+    let listed = all.concat();
+    assert_eq!(listed.len(), 20);
+    assert!(listed.iter().all(|one| one.get("annotations").is_none()));
+    assert_eq!(listed.iter().filter(|one| one.get("artifactType").is_none()).count(), 10);
 }
 
 /// Bytes for each first segment of a name.

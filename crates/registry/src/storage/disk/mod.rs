@@ -36,9 +36,10 @@ use crate::cache::Cache;
 use crate::clock::{Clock, SystemClock};
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::manifest::Referrer;
 use crate::names::{Reference, RepositoryName, UploadId};
-use crate::storage::{Collected, NewManifest, NoQuota, Quota, Storage, StoredManifest, TagPage};
+use crate::storage::{
+    Collected, NewManifest, NoQuota, Quota, ReferrerPage, Storage, StoredManifest, TagPage,
+};
 
 pub use self::blobs::DiskBlob;
 
@@ -55,6 +56,8 @@ pub struct Options {
     /// After so long without a byte an upload is garbage.
     pub upload_lifetime: Duration,
     pub max_blob_bytes: u64,
+    /// Manifests about one subject; more are refused. Whoever asks for all of them has to hold them.
+    pub max_referrers: usize,
     /// What is younger is never garbage: its manifest may be on the way.
     pub grace: Duration,
     pub cache_bytes: usize,
@@ -71,6 +74,7 @@ impl Default for Options {
             max_uploads: 256,
             upload_lifetime: Duration::from_hours(24),
             max_blob_bytes: 512 << 30,
+            max_referrers: 1000,
             grace: Duration::from_hours(24),
             cache_bytes: 32 << 20,
             prefix: String::new(),
@@ -266,8 +270,13 @@ impl Storage for LocalDisk {
         self.tag_page(repository, after, limit).await
     }
 
-    async fn list_referrers(&self, repository: &RepositoryName, subject: &Digest) -> Result<Vec<Referrer>> {
-        self.referrers(repository, subject).await
+    async fn referrer_page(
+        &self,
+        repository: &RepositoryName,
+        subject: &Digest,
+        after: Option<&Digest>,
+    ) -> Result<ReferrerPage> {
+        self.referrers(repository, subject, after).await
     }
 
     async fn collect(&self) -> Result<Collected> {
