@@ -209,6 +209,12 @@ pub trait Quota: Send + Sync + 'static {
     fn take(&self, repository: &RepositoryName, bytes: u64) -> bool;
 
     fn give_back(&self, repository: &RepositoryName, bytes: u64);
+
+    /// Whose repository it is: each owner has so many uploads under way, in all repositories together. Unless it is
+    /// known better, each repository stands for itself.
+    fn owner(&self, repository: &RepositoryName) -> String {
+        repository.to_string()
+    }
 }
 
 /// As much as the disk holds.

@@ -56,6 +56,31 @@ async fn uploads_are_bounded_and_abandoned_ones_make_room() {
     world.start("b").await;
 }
 
+/// One owner's uploads take no place of another's.
+#[tokio::test]
+async fn each_owner_has_so_many_uploads_and_empty_ones_end_soon() {
+    let mut plan = Plan::default();
+    plan.options.quota = Arc::new(NamespaceQuota { limit: 10_000, ..NamespaceQuota::default() });
+    plan.options.max_uploads_each = 4;
+    let world = World::with(plan, OpenGuard).await;
+    let kept = world.start("greedy/a").await;
+    world.send(Method::PATCH, &kept, "something").await.is(202);
+    for repository in ["greedy/a", "greedy/a", "greedy/b"] {
+        world.start(repository).await;
+    }
+    for repository in ["greedy/a", "greedy/c"] {
+        let answer = world.call(Method::POST, &format!("/v2/{repository}/blobs/uploads/")).await.is(429);
+        assert_eq!(answer.code(), "TOOMANYREQUESTS");
+    }
+    world.push("modest/a", b"{}").await;
+    world.start("modest/a").await;
+    assert_eq!(look(&world.root()).uploads, 5);
+    world.clock.pass(Duration::from_mins(11));
+    world.start("greedy/c").await;
+    assert_eq!(look(&world.root()).uploads, 2, "the empty ones have ended without the collector");
+    assert_eq!(world.get(&kept).await.is(204).header("range"), "0-8");
+}
+
 /// A manifest about a subject, with this much to say.
 fn about(subject: &[u8], number: usize, annotation: &str) -> serde_json::Value {
     let mut manifest = image(b"{}", &[]);
@@ -169,6 +194,10 @@ impl Quota for NamespaceQuota {
     fn give_back(&self, repository: &RepositoryName, bytes: u64) {
         let mut used = self.used.lock().unwrap();
         *used.get_mut(&namespace(repository)).expect("it was taken") -= bytes;
+    }
+
+    fn owner(&self, repository: &RepositoryName) -> String {
+        namespace(repository)
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use gpuaas_faults::step;
@@ -67,12 +68,16 @@ impl LocalDisk {
         outcome.map(|()| collected)
     }
 
-    async fn collect_uploads(&self, collected: &mut Collected) -> Result<()> {
+    pub(super) async fn collect_uploads(&self, collected: &mut Collected) -> Result<()> {
         let now = self.options.clock.now();
         for (name, upload) in self.uploads.all() {
             // Held by somebody, it is in use.
             let Some(session) = upload.try_hold() else { continue };
-            if now.duration_since(session.used).is_ok_and(|age| age > self.options.upload_lifetime) {
+            let lifetime = match upload.length.load(Ordering::Acquire) {
+                0 => self.options.empty_upload_lifetime.min(self.options.upload_lifetime),
+                _ => self.options.upload_lifetime,
+            };
+            if now.duration_since(session.used).is_ok_and(|age| age > lifetime) {
                 self.end_upload(&name).await?;
                 collected.uploads += 1;
             }

@@ -51,8 +51,12 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     pub quota: Arc<dyn Quota>,
     pub faults: Faults,
-    /// Each holds a file open.
+    /// Each holds a file open, so this stays below what a process may have.
     pub max_uploads: usize,
+    /// Of one owner, as the quota knows it: nobody takes the place of all others.
+    pub max_uploads_each: usize,
+    /// After so long an upload to which nothing was ever sent is garbage.
+    pub empty_upload_lifetime: Duration,
     /// After so long without a byte an upload is garbage.
     pub upload_lifetime: Duration,
     pub max_blob_bytes: u64,
@@ -71,7 +75,9 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             quota: Arc::new(NoQuota),
             faults: Faults::none(),
-            max_uploads: 256,
+            max_uploads: 1024,
+            max_uploads_each: 32,
+            empty_upload_lifetime: Duration::from_mins(10),
             upload_lifetime: Duration::from_hours(24),
             max_blob_bytes: 512 << 30,
             max_referrers: 1000,
@@ -168,7 +174,8 @@ impl LocalDisk {
 fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
     fs::create_dir_all(layout.root())?;
     sync_parent(layout.root())?;
-    make_folders(&[layout.drafts(), layout.uploads(), layout.repositories()], layout.root())?;
+    let folders = [layout.drafts(), layout.uploads(), layout.uploaders(), layout.repositories()];
+    make_folders(&folders, layout.root())?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(layout.lock())?;
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => {

@@ -4,7 +4,7 @@
 //! the whole of it is read once more when it is finished. A crash may leave bytes that were never acknowledged, or, on
 //! a power cut, bytes that were not written; the digest at the end finds both out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -20,11 +20,12 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
 use super::LocalDisk;
-use super::files::{blocking, found, names_in, sync_parent};
+use super::files::{Draft, blocking, found, names_in, sync_parent};
 use super::layout::Layout;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{Error, Result};
 use crate::names::{RepositoryName, UploadId};
+use crate::storage::Collected;
 
 /// So much is written and hashed at a time, while as much again is being received.
 const BATCH: usize = 1 << 20;
@@ -36,9 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub(super) struct Upload {
+    pub(super) repository: RepositoryName,
     session: Arc<tokio::sync::Mutex<Session>>,
     /// As the session has it; to be seen while somebody writes.
-    length: Arc<AtomicU64>,
+    pub(super) length: Arc<AtomicU64>,
 }
 
 /// Who holds it may write to the file.
@@ -59,6 +61,7 @@ type Flush = Mutex<Option<io::ErrorKind>>;
 /// An upload that was there at start.
 pub(super) struct Left {
     name: String,
+    repository: RepositoryName,
     file: File,
     length: u64,
     used: SystemTime,
@@ -66,15 +69,30 @@ pub(super) struct Left {
 
 pub(super) struct Uploads(Mutex<HashMap<String, Upload>>);
 
+/// An upload of nobody would count for nobody, so it ends.
 pub(super) fn left(layout: &Layout) -> io::Result<Vec<Left>> {
-    names_in(&layout.uploads())?
-        .into_iter()
-        .map(|name| {
-            let file = open(&layout.uploads().join(&name), false)?;
-            let metadata = file.metadata()?;
-            Ok(Left { name, file, length: metadata.len(), used: metadata.modified()? })
-        })
-        .collect()
+    let mut uploads = Vec::new();
+    let mut uploaders = HashSet::new();
+    for name in names_in(&layout.uploads())? {
+        let path = layout.uploads().join(&name);
+        let uploader = Layout::uploader_of(&name).map(|uploader| layout.uploaders().join(uploader));
+        let text = uploader.as_ref().map_or(Ok(None), |uploader| found(fs::read_to_string(uploader)))?;
+        let Some(repository) = text.and_then(|text| text.parse().ok()) else {
+            fs::remove_file(path)?;
+            continue;
+        };
+        uploaders.extend(uploader);
+        let file = open(&path, false)?;
+        let metadata = file.metadata()?;
+        uploads.push(Left { name, repository, file, length: metadata.len(), used: metadata.modified()? });
+    }
+    for name in names_in(&layout.uploaders())? {
+        let path = layout.uploaders().join(name);
+        if !uploaders.contains(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(uploads)
 }
 
 fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
@@ -82,12 +100,18 @@ fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
 }
 
 impl Upload {
-    fn new(file: File, length: u64, hash: Option<Hasher>, used: SystemTime) -> Self {
+    fn new(
+        repository: RepositoryName,
+        file: File,
+        length: u64,
+        hash: Option<Hasher>,
+        used: SystemTime,
+    ) -> Self {
         let length = Arc::new(AtomicU64::new(length));
         let flushed = length.load(Ordering::Acquire);
         let (file, flush) = (Arc::new(file), Arc::default());
         let session = Session { file, length: length.clone(), hash, flush, flushed, used };
-        Self { session: Arc::new(tokio::sync::Mutex::new(session)), length }
+        Self { repository, session: Arc::new(tokio::sync::Mutex::new(session)), length }
     }
 
     pub(super) fn try_hold(&self) -> Option<OwnedMutexGuard<Session>> {
@@ -97,8 +121,9 @@ impl Upload {
 
 impl Uploads {
     pub(super) fn new(left: Vec<Left>) -> Self {
-        let uploads =
-            left.into_iter().map(|left| (left.name, Upload::new(left.file, left.length, None, left.used)));
+        let uploads = left
+            .into_iter()
+            .map(|left| (left.name, Upload::new(left.repository, left.file, left.length, None, left.used)));
         Self(Mutex::new(uploads.collect()))
     }
 
@@ -248,29 +273,54 @@ impl LocalDisk {
             .map_err(|_| io::Error::other("the operating system gives no random bytes"))?;
         let id = UploadId::from_random(random);
         let name = Layout::upload_name(repository, &id);
-        let limit = self.options.max_uploads;
-        if self.uploads.map().len() >= limit {
-            return Err(Error::TooManyUploads { limit });
+        if self.check_uploads(&self.uploads.map(), repository).is_err() {
+            // What nobody goes on with makes room, if the collector has not come by.
+            self.collect_uploads(&mut Collected::default()).await?;
+            self.check_uploads(&self.uploads.map(), repository)?;
         }
+        step!(self.options.faults, "registry.upload.name", {
+            let (place, draft, text) =
+                (self.layout.uploader(repository), self.draft(), repository.to_string());
+            blocking(move || {
+                if place.exists() {
+                    return Ok(());
+                }
+                Draft::write(draft, &[text.as_bytes()])?.put(&place)
+            })
+            .await
+            .map_err(Error::from)
+        })?;
         let path = self.layout.uploads().join(&name);
         let file = step!(self.options.faults, "registry.upload.create", {
             let path = path.clone();
             blocking(move || open(&path, true).or_else(|_| open(&path, false))).await.map_err(Error::from)
         })?;
-        let upload = Upload::new(file, 0, Some(Hasher::new(Algorithm::Sha256)), self.options.clock.now());
-        let full = {
+        let hash = Some(Hasher::new(Algorithm::Sha256));
+        let upload = Upload::new(repository.clone(), file, 0, hash, self.options.clock.now());
+        let added = {
             let mut map = self.uploads.map();
-            let full = map.len() >= limit;
-            if !full {
-                map.insert(name, upload);
-            }
-            full
+            self.check_uploads(&map, repository).map(|()| map.insert(name, upload))
         };
-        if full {
+        if let Err(error) = added {
             blocking(move || fs::remove_file(path)).await?;
-            return Err(Error::TooManyUploads { limit });
+            return Err(error);
         }
         Ok(id)
+    }
+
+    /// Whether there is a place for one more.
+    fn check_uploads(&self, map: &HashMap<String, Upload>, repository: &RepositoryName) -> Result<()> {
+        let (all, each) = (self.options.max_uploads, self.options.max_uploads_each);
+        if map.len() >= all {
+            return Err(Error::TooManyUploads { limit: all });
+        }
+        // Asked anew: after a start the owners are known only when they come.
+        let owner = |of: &RepositoryName| self.options.quota.owner(of);
+        let own = owner(repository);
+        let others = map
+            .values()
+            .filter(|upload| upload.repository == *repository || owner(&upload.repository) == own);
+        if others.count() >= each { Err(Error::TooManyUploads { limit: each }) } else { Ok(()) }
     }
 
     pub(super) async fn append_upload<B>(
