@@ -115,7 +115,7 @@ pub trait Storage: Send + Sync + 'static {
     ) -> impl Future<Output = Result<u64>> + Send;
 
     /// Adds the body behind what is there, which must end at `at` if that is given. What came before the body broke
-    /// off is kept. Returns the new length.
+    /// off is kept, but an upload that is too large, or for which there is no room, is over. Returns the new length.
     fn append<B>(
         &self,
         repository: &RepositoryName,
@@ -195,17 +195,17 @@ pub trait Storage: Send + Sync + 'static {
     /// One round of garbage collection, beside everything else that goes on.
     fn collect(&self) -> impl Future<Output = Result<Collected>> + Send;
 
-    /// The bytes of each repository, blobs and manifests, as a [`Quota`] counts them.
+    /// The bytes of each repository, blobs, manifests and uploads under way, as a [`Quota`] counts them.
     fn usage(&self) -> impl Future<Output = Result<Vec<(RepositoryName, u64)>>> + Send;
 }
 
 /// How much a repository may hold. The owner groups repositories as it likes; it starts from [`Storage::usage`], and is
 /// told of every change after that.
 pub trait Quota: Send + Sync + 'static {
-    /// What the repository may still take; looked at while an upload goes on, so that nobody sends in vain.
+    /// What the repository may still take; looked at before an upload begins, so that nobody sends in vain.
     fn room(&self, repository: &RepositoryName) -> u64;
 
-    /// Takes so many bytes at once, or none of them.
+    /// Takes so many bytes at once, or none of them. What is uploaded is taken as it comes, and only once.
     fn take(&self, repository: &RepositoryName, bytes: u64) -> bool;
 
     fn give_back(&self, repository: &RepositoryName, bytes: u64);

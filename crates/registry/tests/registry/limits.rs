@@ -81,6 +81,76 @@ async fn each_owner_has_so_many_uploads_and_empty_ones_end_soon() {
     assert_eq!(world.get(&kept).await.is(204).header("range"), "0-8");
 }
 
+/// Each alone would fit.
+#[tokio::test]
+async fn uploads_under_way_count_in_the_quota_until_they_end() {
+    let quota = Arc::new(NamespaceQuota { limit: 8000, ..NamespaceQuota::default() });
+    let mut plan = Plan::default();
+    plan.options.quota = quota.clone();
+    let (clock, options) = (plan.clock.clone(), plan.options.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("registry");
+    let world = World::at(&root, folder, plan, OpenGuard).await;
+    let used = || quota.used.lock().unwrap().get("acme").copied().unwrap_or_default();
+    let bytes = noise(1, 7000);
+    let first = world.start("acme/a").await;
+    let second = world.start("acme/b").await;
+    world.send(Method::PATCH, &first, bytes.clone()).await.is(202);
+    assert_eq!(world.send(Method::PATCH, &second, bytes.clone()).await.is(403).code(), "DENIED");
+    assert_eq!(used(), 7000);
+    world.get(&second).await.is(404);
+
+    world.call(Method::DELETE, &first).await.is(204);
+    assert_eq!(used(), 0, "cancelled");
+    let wrong = world.start("acme/a").await;
+    world.send(Method::PATCH, &wrong, bytes.clone()).await.is(202);
+    world.call(Method::PUT, &format!("{wrong}?digest={}", sha256(b"other"))).await.is(400);
+    assert_eq!(used(), 0, "not what it promised");
+    let left = world.start("acme/a").await;
+    world.send(Method::PATCH, &left, bytes.clone()).await.is(202);
+    clock.pass(Duration::from_hours(25));
+    world.registry.collect().await.unwrap();
+    assert_eq!(used(), 0, "abandoned");
+
+    let small = noise(2, 3000);
+    world.push("acme/a", &small).await;
+    assert_eq!(used(), 3000, "once, when it is a blob");
+    world.push("acme/a", &small).await;
+    assert_eq!(used(), 3000, "known already");
+    world.push("acme/b", &small).await;
+    assert_eq!(used(), 6000, "each repository counts");
+    let under_way = world.start("acme/new").await;
+    world.send(Method::PATCH, &under_way, noise(3, 1500)).await.is(202);
+    let large = noise(4, 1000);
+    let path = format!("/v2/acme/a/blobs/uploads/?digest={}", sha256(&large));
+    world.send(Method::POST, &path, large).await.is(403);
+    assert_eq!(used(), 7500);
+
+    // After a restart the quota begins with the usage.
+    let kept = copy_of(&root);
+    let quota = Arc::new(NamespaceQuota { limit: 8000, ..NamespaceQuota::default() });
+    let options = gpuaas_registry::Options { quota: quota.clone(), ..options };
+    let disk = gpuaas_registry::LocalDisk::open(kept.path(), options).await.unwrap();
+    let usage = disk.usage().await.unwrap();
+    for (repository, bytes) in &usage {
+        assert!(quota.take(repository, *bytes));
+    }
+    let expected = [("acme/a", 3000), ("acme/b", 3000), ("acme/new", 1500)];
+    assert!(usage.iter().map(|(repository, bytes)| (repository.as_str(), *bytes)).eq(expected));
+    let repository: RepositoryName = "acme/new".parse().unwrap();
+    let upload = under_way.rsplit('/').next().unwrap().parse().unwrap();
+    disk.cancel_upload(&repository, &upload).await.unwrap();
+    assert_eq!(quota.used.lock().unwrap()["acme"], 6000);
+}
+
+/// The files as a dead process leaves them.
+fn copy_of(root: &std::path::Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    let done = std::process::Command::new("cp").arg("-a").arg(root.join(".")).arg(copy.path()).status();
+    assert!(done.unwrap().success());
+    copy
+}
+
 /// A manifest about a subject, with this much to say.
 fn about(subject: &[u8], number: usize, annotation: &str) -> serde_json::Value {
     let mut manifest = image(b"{}", &[]);

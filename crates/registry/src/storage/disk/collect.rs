@@ -5,6 +5,7 @@
 //! garbage may live a little longer than it should, and nothing that somebody counts on lives shorter. Manifests without
 //! a tag stay: what runs is named by digest.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -175,7 +176,10 @@ impl LocalDisk {
     }
 
     pub(super) async fn measure(&self) -> Result<Vec<(RepositoryName, u64)>> {
-        let mut usage = Vec::new();
+        let mut usage = BTreeMap::<RepositoryName, u64>::new();
+        for (_, upload) in self.uploads.all() {
+            *usage.entry(upload.repository).or_default() += upload.length.load(Ordering::Acquire);
+        }
         for repository in self.all_repositories().await? {
             let folders = [self.layout.blobs(&repository), self.layout.manifests(&repository)];
             let bytes = blocking(move || {
@@ -188,8 +192,8 @@ impl LocalDisk {
                 Ok::<_, io::Error>(bytes)
             })
             .await?;
-            usage.push((repository, bytes));
+            *usage.entry(repository).or_default() += bytes;
         }
-        Ok(usage)
+        Ok(usage.into_iter().collect())
     }
 }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use gpuaas_faults::step;
 
 use super::LocalDisk;
+use super::charge::Charge;
 use super::files::{Draft, blocking, found, make_folder, names_in, remove};
 use super::layout::Layout;
 use crate::digest::Digest;
@@ -103,12 +104,10 @@ impl LocalDisk {
                 let digest = digest.clone();
                 blocking(move || check_referrers(&folder, &digest, limit)).await?;
             }
-            if !self.options.quota.take(repository, cost) {
-                return Err(Error::OverQuota);
-            }
+            let charge = Charge::take(&self.options.quota, repository, cost)?;
             let written = self.add_manifest(repository, &digest, media_type, &bytes, subject.as_ref()).await;
-            if written.is_err() && !blocking(move || place.exists()).await {
-                self.options.quota.give_back(repository, cost);
+            if written.is_ok() || blocking(move || place.exists()).await {
+                charge.keep();
             }
             written?;
         }

@@ -10,6 +10,7 @@
 //! The HTTP side runs changes in tasks of their own.
 
 mod blobs;
+mod charge;
 mod collect;
 mod files;
 mod layout;
@@ -117,7 +118,7 @@ impl LocalDisk {
         Ok(Self {
             layout,
             cache: Cache::new(options.cache_bytes),
-            uploads: Uploads::new(uploads),
+            uploads: Uploads::new(uploads, &options.quota),
             options,
             repositories: Mutex::default(),
             contents: std::iter::repeat_with(tokio::sync::Mutex::default).take(CONTENT_LOCKS).collect(),

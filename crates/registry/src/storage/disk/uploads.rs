@@ -3,6 +3,9 @@
 //! The hash is kept in memory only. After a restart the file is the truth: the upload goes on where the file ends, and
 //! the whole of it is read once more when it is finished. A crash may leave bytes that were never acknowledged, or, on
 //! a power cut, bytes that were not written; the digest at the end finds both out.
+//!
+//! What an upload holds counts in the quota from the moment it comes, else many uploads side by side would each fit
+//! alone. The bytes go over to the blob that it becomes; in every other end they are given back.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -20,12 +23,13 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
 use super::LocalDisk;
+use super::charge::Charge;
 use super::files::{Draft, blocking, found, names_in, sync_parent};
 use super::layout::Layout;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{Error, Result};
 use crate::names::{RepositoryName, UploadId};
-use crate::storage::Collected;
+use crate::storage::{Collected, Quota};
 
 /// So much is written and hashed at a time, while as much again is being received.
 const BATCH: usize = 1 << 20;
@@ -53,6 +57,8 @@ pub(super) struct Session {
     /// Where the last flush was begun.
     flushed: u64,
     pub(super) used: SystemTime,
+    /// For as many bytes as are there; more only while they are being written.
+    charge: Charge,
 }
 
 /// Held while the disk works. Keeps why it failed, because the kernel says so only once.
@@ -106,11 +112,13 @@ impl Upload {
         length: u64,
         hash: Option<Hasher>,
         used: SystemTime,
+        quota: &Arc<dyn Quota>,
     ) -> Self {
+        let charge = Charge::counted(quota, &repository, length);
         let length = Arc::new(AtomicU64::new(length));
         let flushed = length.load(Ordering::Acquire);
         let (file, flush) = (Arc::new(file), Arc::default());
-        let session = Session { file, length: length.clone(), hash, flush, flushed, used };
+        let session = Session { file, length: length.clone(), hash, flush, flushed, used, charge };
         Self { repository, session: Arc::new(tokio::sync::Mutex::new(session)), length }
     }
 
@@ -120,10 +128,11 @@ impl Upload {
 }
 
 impl Uploads {
-    pub(super) fn new(left: Vec<Left>) -> Self {
-        let uploads = left
-            .into_iter()
-            .map(|left| (left.name, Upload::new(left.repository, left.file, left.length, None, left.used)));
+    /// The quota begins with what is left: it is part of the usage.
+    pub(super) fn new(left: Vec<Left>, quota: &Arc<dyn Quota>) -> Self {
+        let uploads = left.into_iter().map(|left| {
+            (left.name, Upload::new(left.repository, left.file, left.length, None, left.used, quota))
+        });
         Self(Mutex::new(uploads.collect()))
     }
 
@@ -278,6 +287,9 @@ impl LocalDisk {
             self.collect_uploads(&mut Collected::default()).await?;
             self.check_uploads(&self.uploads.map(), repository)?;
         }
+        if self.options.quota.room(repository) == 0 {
+            return Err(Error::OverQuota);
+        }
         step!(self.options.faults, "registry.upload.name", {
             let (place, draft, text) =
                 (self.layout.uploader(repository), self.draft(), repository.to_string());
@@ -296,7 +308,8 @@ impl LocalDisk {
             blocking(move || open(&path, true).or_else(|_| open(&path, false))).await.map_err(Error::from)
         })?;
         let hash = Some(Hasher::new(Algorithm::Sha256));
-        let upload = Upload::new(repository.clone(), file, 0, hash, self.options.clock.now());
+        let upload =
+            Upload::new(repository.clone(), file, 0, hash, self.options.clock.now(), &self.options.quota);
         let added = {
             let mut map = self.uploads.map();
             self.check_uploads(&map, repository).map(|()| map.insert(name, upload))
@@ -346,12 +359,23 @@ impl LocalDisk {
             let batch = gather(&mut body).await;
             let mut session = turn.finished().await?;
             if batch.bytes > 0 {
-                self.check_room(repository, length.load(Ordering::Acquire) + batch.bytes as u64)?;
                 step!(self.options.faults, "registry.upload.write", Ok::<(), Error>(()))?;
+                let bytes = batch.bytes as u64;
+                if let Err(error) = self.make_room(&mut session, bytes) {
+                    // It can never be finished; kept, it would only take up what is too little already.
+                    self.uploads.forget(&name);
+                    let path = self.layout.uploads().join(&name);
+                    // If this fails, the next start finds it.
+                    let _ = blocking(move || fs::remove_file(path)).await;
+                    return Err(error);
+                }
                 session.used = self.options.clock.now();
                 let frames = batch.frames;
                 turn = Turn::Writing(tokio::task::spawn_blocking(move || {
                     let written = session.write(&frames);
+                    if written.is_err() {
+                        session.charge.shrink(bytes);
+                    }
                     session.flush();
                     (session, written)
                 }));
@@ -365,15 +389,12 @@ impl LocalDisk {
         }
     }
 
-    fn check_room(&self, repository: &RepositoryName, length: u64) -> Result<()> {
+    fn make_room(&self, session: &mut Session, bytes: u64) -> Result<()> {
         let limit = self.options.max_blob_bytes;
-        if length > limit {
+        if session.length.load(Ordering::Acquire) + bytes > limit {
             return Err(Error::TooLarge { limit });
         }
-        if length > self.options.quota.room(repository) {
-            return Err(Error::OverQuota);
-        }
-        Ok(())
+        session.charge.grow(bytes)
     }
 
     pub(super) async fn commit_upload(
@@ -402,7 +423,7 @@ impl LocalDisk {
     ) -> Result<()> {
         let size = session.length.load(Ordering::Acquire);
         let algorithm = digest.algorithm();
-        let (session, found_digest) = blocking(move || {
+        let (mut session, found_digest) = blocking(move || {
             let digest = session.digest(algorithm);
             (session, digest)
         })
@@ -440,7 +461,8 @@ impl LocalDisk {
             .await
             .map_err(Error::from)
         })?;
-        self.link_blob(content, repository, digest, size).await
+        let charge = session.charge.hand_over();
+        self.link_blob(content, repository, digest, size, Some(charge)).await
     }
 
     pub(super) async fn drop_upload(&self, repository: &RepositoryName, upload: &UploadId) -> Result<()> {
