@@ -143,6 +143,17 @@ async fn uploads_under_way_count_in_the_quota_until_they_end() {
     assert_eq!(quota.used.lock().unwrap()["acme"], 6000);
 }
 
+#[tokio::test]
+async fn pushing_and_deleting_over_and_over_leaves_nothing_behind() {
+    let world = World::new().await;
+    for seed in 1..5 {
+        let digest = world.push("a", &noise(seed, 5000)).await;
+        assert_eq!(look(&world.root()).contents.len(), 1);
+        world.call(Method::DELETE, &format!("/v2/a/blobs/{digest}")).await.is(202);
+        assert!(look(&world.root()).contents.is_empty());
+    }
+}
+
 /// The files as a dead process leaves them.
 fn copy_of(root: &std::path::Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();

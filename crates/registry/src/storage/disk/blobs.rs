@@ -112,12 +112,16 @@ impl LocalDisk {
         if self.references(repository).await?.contains(digest) {
             return Err(Error::BlobInUse);
         }
+        // Who links this content waits, and then finds it gone or has it already.
+        let _content = self.content_lock(digest).lock().await;
         step!(self.options.faults, "registry.blob.unlink", {
             let path = path.clone();
             blocking(move || remove(&path)).await.map_err(Error::from)
         })?;
         self.options.quota.give_back(repository, size);
-        Ok(())
+        // It counts for nobody now, so it does not wait for the collector: pushed and deleted over and over, it would
+        // fill the disk. The grace is for what nobody has deleted.
+        self.remove_content(digest, None).await.map(drop)
     }
 }
 
