@@ -57,6 +57,9 @@ pub enum Error {
     TooManyUploads {
         limit: usize,
     },
+    TooManyReferrers {
+        limit: usize,
+    },
     OverQuota,
     DiskFull,
 
@@ -96,6 +99,9 @@ impl fmt::Display for Error {
             Self::BlobInUse => f.write_str("a manifest needs this blob: delete the manifest first"),
             Self::TooLarge { limit } => write!(f, "at most {limit} bytes are taken"),
             Self::TooManyUploads { limit } => write!(f, "{limit} uploads are under way; try again later"),
+            Self::TooManyReferrers { limit } => {
+                write!(f, "too many referrers: {limit} manifests are about this subject; delete one first")
+            }
             Self::OverQuota => f.write_str("the quota for this repository is used up"),
             Self::DiskFull => f.write_str("the registry has no room left"),
             Self::TooSlow(time) => write!(f, "nothing came for {} seconds", time.as_secs()),

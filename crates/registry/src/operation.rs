@@ -3,6 +3,8 @@
 //! A repository may have any number of segments and segments may be called `blobs` or `tags`, so a path is read from
 //! its end. The value decides both what is done and what it needs permission for; there is no second reading.
 
+use std::fmt::Write as _;
+
 use axum::http::Method;
 
 use crate::digest::Digest;
@@ -25,20 +27,66 @@ pub enum Start {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     Version,
-    HeadBlob { repository: RepositoryName, digest: Digest },
-    GetBlob { repository: RepositoryName, digest: Digest },
-    DeleteBlob { repository: RepositoryName, digest: Digest },
-    StartUpload { repository: RepositoryName, start: Start },
-    UploadStatus { repository: RepositoryName, upload: UploadId },
-    AppendUpload { repository: RepositoryName, upload: UploadId },
-    FinishUpload { repository: RepositoryName, upload: UploadId, digest: Digest },
-    CancelUpload { repository: RepositoryName, upload: UploadId },
-    HeadManifest { repository: RepositoryName, reference: Reference },
-    GetManifest { repository: RepositoryName, reference: Reference },
-    PutManifest { repository: RepositoryName, reference: Reference },
-    DeleteManifest { repository: RepositoryName, reference: Reference },
-    ListTags { repository: RepositoryName, limit: Option<usize>, last: Option<String> },
-    ListReferrers { repository: RepositoryName, subject: Digest, artifact_type: Option<String> },
+    HeadBlob {
+        repository: RepositoryName,
+        digest: Digest,
+    },
+    GetBlob {
+        repository: RepositoryName,
+        digest: Digest,
+    },
+    DeleteBlob {
+        repository: RepositoryName,
+        digest: Digest,
+    },
+    StartUpload {
+        repository: RepositoryName,
+        start: Start,
+    },
+    UploadStatus {
+        repository: RepositoryName,
+        upload: UploadId,
+    },
+    AppendUpload {
+        repository: RepositoryName,
+        upload: UploadId,
+    },
+    FinishUpload {
+        repository: RepositoryName,
+        upload: UploadId,
+        digest: Digest,
+    },
+    CancelUpload {
+        repository: RepositoryName,
+        upload: UploadId,
+    },
+    HeadManifest {
+        repository: RepositoryName,
+        reference: Reference,
+    },
+    GetManifest {
+        repository: RepositoryName,
+        reference: Reference,
+    },
+    PutManifest {
+        repository: RepositoryName,
+        reference: Reference,
+    },
+    DeleteManifest {
+        repository: RepositoryName,
+        reference: Reference,
+    },
+    ListTags {
+        repository: RepositoryName,
+        limit: Option<usize>,
+        last: Option<String>,
+    },
+    ListReferrers {
+        repository: RepositoryName,
+        subject: Digest,
+        artifact_type: Option<String>,
+        last: Option<Digest>,
+    },
 }
 
 enum Target<'p> {
@@ -142,6 +190,11 @@ impl Operation {
                     repository: name(repository)?,
                     subject: subject.parse()?,
                     artifact_type: query.get("artifactType"),
+                    last: query
+                        .get("last")
+                        .map(|text| text.parse())
+                        .transpose()
+                        .map_err(|_| Error::BadQuery("last"))?,
                 },
                 _ => return Err(Error::MethodNotAllowed),
             },
@@ -198,6 +251,20 @@ fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// As a value in a query.
+pub(crate) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a text cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +298,7 @@ mod tests {
             matches!(get(&format!("/v2/a%2fb/blobs/{escaped}")), Ok(Operation::GetBlob { repository, .. })
             if repository.as_str() == "a/b")
         );
+        assert_eq!(decode(&encode("a/b +c%ä"), true).as_deref(), Some("a/b +c%ä"));
         let query = format!("mount={escaped}&from=x%2Fy");
         let start = Operation::parse(&Method::POST, "/v2/a/blobs/uploads/", Some(&query)).unwrap();
         assert!(

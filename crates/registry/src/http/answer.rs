@@ -82,7 +82,7 @@ fn sort(error: &Error) -> (StatusCode, &'static str) {
         Error::PartsMissing(_) => (StatusCode::NOT_FOUND, "MANIFEST_BLOB_UNKNOWN"),
         Error::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "SIZE_INVALID"),
         Error::TooManyUploads { .. } => (StatusCode::TOO_MANY_REQUESTS, "TOOMANYREQUESTS"),
-        Error::OverQuota => (StatusCode::FORBIDDEN, "DENIED"),
+        Error::OverQuota | Error::TooManyReferrers { .. } => (StatusCode::FORBIDDEN, "DENIED"),
         Error::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "TOOMANYREQUESTS"),
         Error::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "BLOB_UPLOAD_INVALID"),
         Error::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID"),

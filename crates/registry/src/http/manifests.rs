@@ -13,6 +13,7 @@ use crate::digest::{Algorithm, Digest};
 use crate::error::{Error, Result};
 use crate::manifest::{self, MAX_MANIFEST_BYTES, MediaType, OCI_INDEX};
 use crate::names::{Reference, RepositoryName};
+use crate::operation::encode;
 use crate::storage::{NewManifest, Storage};
 
 /// More are given page by page.
@@ -128,13 +129,20 @@ impl<S: Storage> Registry<S> {
         repository: &RepositoryName,
         subject: &Digest,
         artifact_type: Option<String>,
+        last: Option<&Digest>,
     ) -> Result<Response> {
-        let mut list = self.storage.list_referrers(repository, subject).await?;
+        let mut page = self.storage.referrer_page(repository, subject, last).await?;
         if artifact_type.is_some() {
-            list.retain(|referrer| referrer.artifact_type == artifact_type);
+            page.referrers.retain(|referrer| referrer.artifact_type == artifact_type);
         }
-        let body = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": list});
+        let body = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": page.referrers});
         let mut answer = answer::json(StatusCode::OK, OCI_INDEX, &body);
+        if let Some(next) = page.next {
+            let filter = artifact_type.as_deref().map(encode);
+            let filter = filter.map_or(String::new(), |kind| format!("&artifactType={kind}"));
+            let link = format!("</v2/{repository}/referrers/{subject}?last={next}{filter}>; rel=\"next\"");
+            answer::set(&mut answer, header::LINK, &link);
+        }
         if artifact_type.is_some() {
             answer::set(&mut answer, answer::FILTERS, "artifactType");
         }

@@ -136,8 +136,8 @@ impl<S: Storage> Registry<S> {
                 self.delete_manifest(repository, reference).await
             }
             Operation::ListTags { repository, limit, last } => self.list_tags(&repository, limit, last).await,
-            Operation::ListReferrers { repository, subject, artifact_type } => {
-                self.list_referrers(&repository, &subject, artifact_type).await
+            Operation::ListReferrers { repository, subject, artifact_type, last } => {
+                self.list_referrers(&repository, &subject, artifact_type, last.as_ref()).await
             }
         }
     }

@@ -170,6 +170,28 @@ pub struct Referrer {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// What a line of the referrers list shows at most. A list is read by everybody who pulls the subject, and written by
+/// anybody who may push beside it.
+const MAX_LISTED_ANNOTATIONS: usize = 4 << 10;
+/// The longest media type there is: two names of 127 characters.
+const MAX_LISTED_TYPE: usize = 255;
+
+impl Referrer {
+    /// What is too long for a list is left out of it; it stands in the manifest.
+    pub fn new(digest: &Digest, size: u64, manifest: Manifest) -> Self {
+        // As they are sent: an escape makes one character six.
+        let sent = serde_json::to_string(&manifest.annotations).map_or(usize::MAX, |text| text.len());
+        let annotations = if sent > MAX_LISTED_ANNOTATIONS { BTreeMap::new() } else { manifest.annotations };
+        Self {
+            media_type: manifest.media_type.as_str(),
+            digest: digest.to_string(),
+            size,
+            artifact_type: manifest.artifact_type.filter(|kind| kind.len() <= MAX_LISTED_TYPE),
+            annotations,
+        }
+    }
+}
+
 /// Reads a manifest that was sent with this content type.
 pub fn read(bytes: &[u8], content_type: MediaType, policy: Policy) -> Result<Manifest, Ambiguous> {
     let refuse = |why: String| Err(Ambiguous(why));

@@ -46,6 +46,14 @@ pub struct TagPage {
     pub more: bool,
 }
 
+/// A part of what refers to a subject, in the order of digests.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReferrerPage {
+    pub referrers: Vec<Referrer>,
+    /// Where the next page begins, behind this one. It may be one that this page does not show.
+    pub next: Option<Digest>,
+}
+
 /// What a round of garbage collection took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Collected {
@@ -107,7 +115,7 @@ pub trait Storage: Send + Sync + 'static {
     ) -> impl Future<Output = Result<u64>> + Send;
 
     /// Adds the body behind what is there, which must end at `at` if that is given. What came before the body broke
-    /// off is kept. Returns the new length.
+    /// off is kept, but an upload that is too large, or for which there is no room, is over. Returns the new length.
     fn append<B>(
         &self,
         repository: &RepositoryName,
@@ -159,29 +167,54 @@ pub trait Storage: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<TagPage>>> + Send;
 
+    /// A part of them, small enough to be held and sent whole.
+    fn referrer_page(
+        &self,
+        repository: &RepositoryName,
+        subject: &Digest,
+        after: Option<&Digest>,
+    ) -> impl Future<Output = Result<ReferrerPage>> + Send;
+
+    /// All of them, which [`Storage::put_manifest`] keeps few.
     fn list_referrers(
         &self,
         repository: &RepositoryName,
         subject: &Digest,
-    ) -> impl Future<Output = Result<Vec<Referrer>>> + Send;
+    ) -> impl Future<Output = Result<Vec<Referrer>>> + Send {
+        async {
+            let mut page = self.referrer_page(repository, subject, None).await?;
+            let mut all = std::mem::take(&mut page.referrers);
+            while let Some(after) = page.next {
+                page = self.referrer_page(repository, subject, Some(&after)).await?;
+                all.append(&mut page.referrers);
+            }
+            Ok(all)
+        }
+    }
 
     /// One round of garbage collection, beside everything else that goes on.
     fn collect(&self) -> impl Future<Output = Result<Collected>> + Send;
 
-    /// The bytes of each repository, blobs and manifests, as a [`Quota`] counts them.
+    /// The bytes of each repository, blobs, manifests and uploads under way, as a [`Quota`] counts them.
     fn usage(&self) -> impl Future<Output = Result<Vec<(RepositoryName, u64)>>> + Send;
 }
 
 /// How much a repository may hold. The owner groups repositories as it likes; it starts from [`Storage::usage`], and is
 /// told of every change after that.
 pub trait Quota: Send + Sync + 'static {
-    /// What the repository may still take; looked at while an upload goes on, so that nobody sends in vain.
+    /// What the repository may still take; looked at before an upload begins, so that nobody sends in vain.
     fn room(&self, repository: &RepositoryName) -> u64;
 
-    /// Takes so many bytes at once, or none of them.
+    /// Takes so many bytes at once, or none of them. What is uploaded is taken as it comes, and only once.
     fn take(&self, repository: &RepositoryName, bytes: u64) -> bool;
 
     fn give_back(&self, repository: &RepositoryName, bytes: u64);
+
+    /// Whose repository it is: each owner has so many uploads under way, in all repositories together. Unless it is
+    /// known better, each repository stands for itself.
+    fn owner(&self, repository: &RepositoryName) -> String {
+        repository.to_string()
+    }
 }
 
 /// As much as the disk holds.

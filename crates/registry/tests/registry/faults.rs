@@ -77,6 +77,9 @@ async fn live(disk: &LocalDisk, clock: &LaterClock) -> Result<()> {
     or_gone(disk.delete_manifest(&b, &"moved".parse().unwrap()).await)?;
     push(disk, &b, &loose).await?;
     or_gone(disk.delete_blob(&b, &sha256(&loose)).await)?;
+    let own = noise(4, 600);
+    push(disk, &b, &own).await?;
+    or_gone(disk.delete_blob(&b, &sha256(&own)).await)?;
     let cancelled = disk.start_upload(&a).await?;
     disk.cancel_upload(&a, &cancelled).await?;
     disk.start_upload(&a).await?;

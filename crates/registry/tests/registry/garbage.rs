@@ -214,8 +214,7 @@ async fn a_pull_under_way_outlives_the_blob() {
     let mut response = world.request(Method::GET, &path).send().await.unwrap();
     let mut got = response.chunk().await.unwrap().unwrap().to_vec();
     world.call(Method::DELETE, &path).await.is(202);
-    world.clock.pass(Duration::from_hours(48));
-    assert_eq!(world.registry.collect().await.unwrap().contents, 1);
+    assert!(look(&world.root()).contents.is_empty());
     while let Some(chunk) = response.chunk().await.unwrap() {
         got.extend_from_slice(&chunk);
     }
@@ -282,16 +281,49 @@ async fn what_comes_back_while_the_collector_is_about_to_take_it_stays() {
     assert!(disk.find_blob(&name(0), &digest).await.unwrap().is_some(), "pushed again");
     assert!(look(&folder.path().join("r")).contents.contains(digest.as_str()));
 
-    let deleted = [push.clone(), Op::DeleteBlob { repository: 0, blob: 0 }, Op::TimePasses];
-    let (folder, disk, outcome) = meet("registry.collect.content", &deleted, Op::Collect, push.clone()).await;
+    let (folder, disk, outcome) = meet("registry.content.remove", &old, Op::Collect, push.clone()).await;
     outcome.unwrap();
-    assert!(disk.find_blob(&name(0), &digest).await.unwrap().is_some(), "pushed again after it was deleted");
+    assert!(disk.find_blob(&name(0), &digest).await.unwrap().is_some(), "pushed again after it was unlinked");
     assert!(look(&folder.path().join("r")).contents.contains(digest.as_str()));
 
     let look_at = Op::Look { repository: 0, blob: 0 };
     let (_folder, disk, outcome) = meet("registry.collect.unlink", &old, Op::Collect, look_at).await;
     let kept = disk.find_blob(&name(0), &digest).await.unwrap().is_some();
     assert_eq!(outcome.is_ok(), kept, "who was told that it is there finds it there");
+}
+
+/// What is deleted by name goes at once, unless another repository has it or gets it meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_deleted_takes_its_content_along_unless_somebody_else_has_it() {
+    let (push, delete) = (Op::Push { repository: 0, blob: 0 }, Op::DeleteBlob { repository: 0, blob: 0 });
+    let (elsewhere, mount) = (Op::Push { repository: 1, blob: 0 }, Op::Mount { from: 0, blob: 0 });
+    let digest = sha256(&blob(0));
+    for point in ["registry.blob.unlink", "registry.content.remove"] {
+        for second in [&push, &elsewhere, &mount] {
+            let (folder, disk, outcome) =
+                meet(point, std::slice::from_ref(&push), delete.clone(), second.clone()).await;
+            outcome.unwrap();
+            let mut has = [false; 2];
+            for (number, has) in has.iter_mut().enumerate() {
+                *has = disk.find_blob(&name(number), &digest).await.unwrap().is_some();
+            }
+            let expected = match second {
+                Op::Push { repository: 0, .. } => [true, false],
+                Op::Push { .. } => [false, true],
+                // Either it came first, or there was nothing to mount.
+                _ => [false, has[1]],
+            };
+            assert_eq!(has, expected, "{point} {second:?}");
+            let found = look(&folder.path().join("r"));
+            assert_eq!(found.contents.contains(digest.as_str()), has.contains(&true), "{point} {second:?}");
+        }
+    }
+    let (folder, disk, outcome) = meet("registry.blob.link", &[], push, elsewhere).await;
+    outcome.unwrap();
+    disk.delete_blob(&name(0), &digest).await.unwrap();
+    assert!(look(&folder.path().join("r")).contents.contains(digest.as_str()), "another repository has it");
+    disk.delete_blob(&name(1), &digest).await.unwrap();
+    assert!(look(&folder.path().join("r")).contents.is_empty());
 }
 
 /// R08: between the look at its parts and the manifest's being there, nobody takes a part away.

@@ -16,6 +16,7 @@ use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::LocalDisk;
+use super::charge::Charge;
 use super::files::{Draft, blocking, found, remove, sync_parent, touch};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
@@ -51,13 +52,14 @@ impl LocalDisk {
     }
 
     /// Makes the file at `from`, which is a content or another repository's link to it, a blob of the repository. The
-    /// caller holds the repository's lock and the content's.
+    /// caller holds the repository's lock and the content's, and may have paid.
     pub(super) async fn link_blob(
         &self,
         from: PathBuf,
         repository: &RepositoryName,
         digest: &Digest,
         size: u64,
+        paid: Option<Charge>,
     ) -> Result<()> {
         let place = self.layout.blob(repository, digest);
         let now = self.options.clock.now();
@@ -67,16 +69,14 @@ impl LocalDisk {
             // It may lie in an inode of its own, after a content had too many links.
             return Ok(blocking(move || touch(&place, now)).await?);
         }
-        if !self.options.quota.take(repository, size) {
-            return Err(Error::OverQuota);
-        }
+        let charge = paid.map_or_else(|| Charge::take(&self.options.quota, repository, size), Ok)?;
         let content = self.layout.content(digest);
         let linked: Result<()> = step!(self.options.faults, "registry.blob.link", {
             let (from, place, content, draft) = (from.clone(), place.clone(), content.clone(), self.draft());
             blocking(move || link(&from, &place, &content, draft, now)).await.map_err(Error::from)
         });
-        if linked.is_err() && !blocking(move || place.exists()).await {
-            self.options.quota.give_back(repository, size);
+        if linked.is_ok() || blocking(move || place.exists()).await {
+            charge.keep();
         }
         linked
     }
@@ -95,7 +95,7 @@ impl LocalDisk {
         let target = self.ensure_repository(repository).await?;
         let _shared = target.changes.read().await;
         let _content = self.content_lock(digest).lock().await;
-        match self.link_blob(from, repository, digest, metadata.len()).await {
+        match self.link_blob(from, repository, digest, metadata.len(), None).await {
             Ok(()) => Ok(true),
             // The source has lost it meanwhile.
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -112,12 +112,16 @@ impl LocalDisk {
         if self.references(repository).await?.contains(digest) {
             return Err(Error::BlobInUse);
         }
+        // Who links this content waits, and then finds it gone or has it already.
+        let _content = self.content_lock(digest).lock().await;
         step!(self.options.faults, "registry.blob.unlink", {
             let path = path.clone();
             blocking(move || remove(&path)).await.map_err(Error::from)
         })?;
         self.options.quota.give_back(repository, size);
-        Ok(())
+        // It counts for nobody now, so it does not wait for the collector: pushed and deleted over and over, it would
+        // fill the disk. The grace is for what nobody has deleted.
+        self.remove_content(digest, None).await.map(drop)
     }
 }
 

@@ -3,12 +3,15 @@
 //!
 //! A blob's age is its content's, which every push, mount and look makes young again, in all repositories at once. So
 //! garbage may live a little longer than it should, and nothing that somebody counts on lives shorter. Manifests without
-//! a tag stay: what runs is named by digest.
+//! a tag stay: what runs is named by digest. A blob that is deleted by name takes its content along at once if nobody
+//! else has it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use gpuaas_faults::step;
@@ -38,11 +41,12 @@ fn is_older(metadata: &fs::Metadata, than: SystemTime) -> io::Result<bool> {
     Ok(metadata.modified()? < than)
 }
 
-/// The size of a content that no repository links to and that is old; nothing if it is wanted, or gone.
-fn garbage_size(content: &Path, limit: SystemTime) -> io::Result<Option<u64>> {
+/// The size of a content that no repository links to and that is older than this, if it must be; nothing if it is wanted,
+/// or gone.
+fn garbage_size(content: &Path, limit: Option<SystemTime>) -> io::Result<Option<u64>> {
     let Some(metadata) = found(fs::metadata(content))? else { return Ok(None) };
-    let is_garbage = metadata.nlink() == 1 && is_older(&metadata, limit)?;
-    Ok(is_garbage.then_some(metadata.len()))
+    let is_old = limit.map_or(Ok(true), |limit| is_older(&metadata, limit))?;
+    Ok((metadata.nlink() == 1 && is_old).then_some(metadata.len()))
 }
 
 impl LocalDisk {
@@ -67,12 +71,16 @@ impl LocalDisk {
         outcome.map(|()| collected)
     }
 
-    async fn collect_uploads(&self, collected: &mut Collected) -> Result<()> {
+    pub(super) async fn collect_uploads(&self, collected: &mut Collected) -> Result<()> {
         let now = self.options.clock.now();
         for (name, upload) in self.uploads.all() {
             // Held by somebody, it is in use.
             let Some(session) = upload.try_hold() else { continue };
-            if now.duration_since(session.used).is_ok_and(|age| age > self.options.upload_lifetime) {
+            let lifetime = match upload.length.load(Ordering::Acquire) {
+                0 => self.options.empty_upload_lifetime.min(self.options.upload_lifetime),
+                _ => self.options.upload_lifetime,
+            };
+            if now.duration_since(session.used).is_ok_and(|age| age > lifetime) {
                 self.end_upload(&name).await?;
                 collected.uploads += 1;
             }
@@ -140,7 +148,7 @@ impl LocalDisk {
             let mut candidates = Vec::new();
             for folder in folders {
                 for digest in names_in(&folder)?.iter().filter_map(|name| Digest::from_hex(name)) {
-                    if garbage_size(&folder.join(digest.hex()), limit)?.is_some() {
+                    if garbage_size(&folder.join(digest.hex()), Some(limit))?.is_some() {
                         candidates.push(digest);
                     }
                 }
@@ -151,17 +159,31 @@ impl LocalDisk {
         for digest in candidates {
             // Who links a content holds this, so what we see now is true until we let go.
             let _content = self.content_lock(&digest).lock().await;
-            let path = self.layout.content(&digest);
-            let (looked_at, limit) = (path.clone(), self.young());
-            let Some(size) = blocking(move || garbage_size(&looked_at, limit)).await? else { continue };
-            step!(self.options.faults, "registry.collect.content", {
+            if let Some(size) = self.remove_content(&digest, Some(self.young())).await? {
+                collected.contents += 1;
+                collected.bytes += size;
+            }
+        }
+        Ok(())
+    }
+
+    /// For who holds the content: removes it if no repository has it, and it is older than this, if it must be. Its
+    /// size, if it was removed.
+    pub(super) async fn remove_content(
+        &self,
+        digest: &Digest,
+        limit: Option<SystemTime>,
+    ) -> Result<Option<u64>> {
+        let path = self.layout.content(digest);
+        let looked_at = path.clone();
+        let size = blocking(move || garbage_size(&looked_at, limit)).await?;
+        if size.is_some() {
+            step!(self.options.faults, "registry.content.remove", {
                 let path = path.clone();
                 blocking(move || remove(&path)).await.map_err(Error::from)
             })?;
-            collected.contents += 1;
-            collected.bytes += size;
         }
-        Ok(())
+        Ok(size)
     }
 
     /// What is older may be garbage.
@@ -170,7 +192,10 @@ impl LocalDisk {
     }
 
     pub(super) async fn measure(&self) -> Result<Vec<(RepositoryName, u64)>> {
-        let mut usage = Vec::new();
+        let mut usage = BTreeMap::<RepositoryName, u64>::new();
+        for (_, upload) in self.uploads.all() {
+            *usage.entry(upload.repository).or_default() += upload.length.load(Ordering::Acquire);
+        }
         for repository in self.all_repositories().await? {
             let folders = [self.layout.blobs(&repository), self.layout.manifests(&repository)];
             let bytes = blocking(move || {
@@ -183,8 +208,8 @@ impl LocalDisk {
                 Ok::<_, io::Error>(bytes)
             })
             .await?;
-            usage.push((repository, bytes));
+            *usage.entry(repository).or_default() += bytes;
         }
-        Ok(usage)
+        Ok(usage.into_iter().collect())
     }
 }

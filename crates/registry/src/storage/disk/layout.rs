@@ -4,6 +4,7 @@
 //! lock                                    held by the one process that may write here
 //! drafts/<random>                         small files on their way to their place; emptied at start
 //! uploads/<id>.<of the repository>        bytes that came so far
+//! uploaders/<of the repository>           its name, written before its first upload; unused ones go at start
 //! content/sha256/ab/<hex>                 each content once
 //! repositories/<name>/_blobs/<digest>     a hard link to a content: the repository has this blob
 //! repositories/<name>/_manifests/<digest> media type, a line end, the manifest
@@ -66,10 +67,28 @@ impl Layout {
         self.root.join("uploads")
     }
 
+    pub(super) fn uploaders(&self) -> PathBuf {
+        self.root.join("uploaders")
+    }
+
+    /// Where the name of a repository with uploads stands, which may be too long for the name of a file.
+    pub(super) fn uploader(&self, repository: &RepositoryName) -> PathBuf {
+        self.uploaders().join(Self::uploader_name(repository))
+    }
+
+    fn uploader_name(repository: &RepositoryName) -> String {
+        let hash = ring::digest::digest(&ring::digest::SHA256, repository.as_str().as_bytes());
+        hex(hash.as_ref())[..32].to_owned()
+    }
+
     /// The name binds an upload to its repository: elsewhere it cannot be found.
     pub(super) fn upload_name(repository: &RepositoryName, upload: &UploadId) -> String {
-        let hash = ring::digest::digest(&ring::digest::SHA256, repository.as_str().as_bytes());
-        format!("{upload}.{}", &hex(hash.as_ref())[..32])
+        format!("{upload}.{}", Self::uploader_name(repository))
+    }
+
+    /// The other half of an upload's name.
+    pub(super) fn uploader_of(upload: &str) -> Option<&str> {
+        upload.split_once('.').map(|(_, uploader)| uploader)
     }
 
     /// All folders of contents: made once, so that no push has to.

@@ -7,22 +7,28 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use gpuaas_faults::step;
 
 use super::LocalDisk;
+use super::charge::Charge;
 use super::files::{Draft, blocking, found, make_folder, names_in, remove};
 use super::layout::Layout;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{self, Manifest, MediaType, Policy, Referrer};
 use crate::names::{Reference, RepositoryName, Tag};
-use crate::storage::{NewManifest, StoredManifest, TagPage};
+use crate::storage::{NewManifest, ReferrerPage, StoredManifest, TagPage};
 
 /// What is stored was judged when it came; here it is only read.
 const LENIENT: Policy = Policy { foreign_layers: true, sparse_indexes: true };
+
+/// For one page of referrers so many manifests are read, and no more once they have had so many bytes together.
+const PAGE_MANIFESTS: usize = 100;
+const PAGE_READ: usize = 32 << 20;
 
 fn corrupt(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("a stored {what} is damaged"))
@@ -70,6 +76,15 @@ fn check_parts(layout: &Layout, repository: &RepositoryName, manifest: &Manifest
     if missing.is_empty() { Ok(()) } else { Err(Error::PartsMissing(missing)) }
 }
 
+/// A hint of its own, left by a try before, is none more.
+fn check_referrers(folder: &Path, digest: &Digest, limit: usize) -> Result<()> {
+    let hints = names_in(folder)?;
+    if hints.len() >= limit && !hints.contains(&digest.file_name()) {
+        return Err(Error::TooManyReferrers { limit });
+    }
+    Ok(())
+}
+
 impl LocalDisk {
     pub(super) async fn write_manifest(&self, repository: &RepositoryName, new: NewManifest) -> Result<()> {
         let NewManifest { digest, bytes, manifest, tag } = new;
@@ -83,12 +98,16 @@ impl LocalDisk {
             blocking(move || check_parts(&layout, &name, &manifest).map(|()| there.exists())).await?;
         let cost = (media_type.as_str().len() + 1 + bytes.len()) as u64;
         if !is_known {
-            if !self.options.quota.take(repository, cost) {
-                return Err(Error::OverQuota);
+            if let Some(subject) = &subject {
+                let (folder, limit) =
+                    (self.layout.referrers(repository, subject), self.options.max_referrers);
+                let digest = digest.clone();
+                blocking(move || check_referrers(&folder, &digest, limit)).await?;
             }
+            let charge = Charge::take(&self.options.quota, repository, cost)?;
             let written = self.add_manifest(repository, &digest, media_type, &bytes, subject.as_ref()).await;
-            if written.is_err() && !blocking(move || place.exists()).await {
-                self.options.quota.give_back(repository, cost);
+            if written.is_ok() || blocking(move || place.exists()).await {
+                charge.keep();
             }
             written?;
         }
@@ -246,33 +265,39 @@ impl LocalDisk {
         Ok(Some(TagPage { tags, more }))
     }
 
+    /// One manifest is held at a time, and so many are read for a page as are not too much to wait for.
     pub(super) async fn referrers(
         &self,
         repository: &RepositoryName,
         subject: &Digest,
-    ) -> Result<Vec<Referrer>> {
+        after: Option<&Digest>,
+    ) -> Result<ReferrerPage> {
         let (layout, repository, subject) = (self.layout.clone(), repository.clone(), subject.clone());
-        let mut list = blocking(move || {
-            let mut list = Vec::new();
-            for name in names_in(&layout.referrers(&repository, &subject))? {
-                let Some(digest) = Digest::from_file_name(&name) else { continue };
-                let Some(stored) = load(&layout, &repository, &digest)? else { continue };
+        let after = after.cloned();
+        let page = blocking(move || {
+            let names = names_in(&layout.referrers(&repository, &subject))?;
+            let mut hints: Vec<Digest> =
+                names.iter().filter_map(|name| Digest::from_file_name(name)).collect();
+            hints.retain(|digest| after.as_ref().is_none_or(|after| digest > after));
+            hints.sort_unstable();
+            let mut page = ReferrerPage::default();
+            let mut read = 0;
+            for (number, digest) in hints.iter().enumerate() {
+                if number == PAGE_MANIFESTS || read >= PAGE_READ {
+                    page.next = Some(hints[number - 1].clone());
+                    break;
+                }
+                let Some(stored) = load(&layout, &repository, digest)? else { continue };
+                read += stored.bytes.len();
                 let manifest = parse(&stored)?;
                 if manifest.subject.as_ref() == Some(&subject) {
-                    list.push(Referrer {
-                        media_type: stored.media_type.as_str(),
-                        digest: digest.to_string(),
-                        size: stored.bytes.len() as u64,
-                        artifact_type: manifest.artifact_type,
-                        annotations: manifest.annotations,
-                    });
+                    page.referrers.push(Referrer::new(digest, stored.bytes.len() as u64, manifest));
                 }
             }
-            Ok::<_, io::Error>(list)
+            Ok::<_, io::Error>(page)
         })
         .await?;
-        list.sort_unstable_by(|one, other| one.digest.cmp(&other.digest));
-        Ok(list)
+        Ok(page)
     }
 
     /// Every blob that a manifest of the repository names. A manifest that cannot be read is an error: what it names is

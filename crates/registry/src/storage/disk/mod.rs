@@ -10,6 +10,7 @@
 //! The HTTP side runs changes in tasks of their own.
 
 mod blobs;
+mod charge;
 mod collect;
 mod files;
 mod layout;
@@ -36,9 +37,10 @@ use crate::cache::Cache;
 use crate::clock::{Clock, SystemClock};
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::manifest::Referrer;
 use crate::names::{Reference, RepositoryName, UploadId};
-use crate::storage::{Collected, NewManifest, NoQuota, Quota, Storage, StoredManifest, TagPage};
+use crate::storage::{
+    Collected, NewManifest, NoQuota, Quota, ReferrerPage, Storage, StoredManifest, TagPage,
+};
 
 pub use self::blobs::DiskBlob;
 
@@ -50,11 +52,17 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     pub quota: Arc<dyn Quota>,
     pub faults: Faults,
-    /// Each holds a file open.
+    /// Each holds a file open, so this stays below what a process may have.
     pub max_uploads: usize,
+    /// Of one owner, as the quota knows it: nobody takes the place of all others.
+    pub max_uploads_each: usize,
+    /// After so long an upload to which nothing was ever sent is garbage.
+    pub empty_upload_lifetime: Duration,
     /// After so long without a byte an upload is garbage.
     pub upload_lifetime: Duration,
     pub max_blob_bytes: u64,
+    /// Manifests about one subject; more are refused. Whoever asks for all of them has to hold them.
+    pub max_referrers: usize,
     /// What is younger is never garbage: its manifest may be on the way.
     pub grace: Duration,
     pub cache_bytes: usize,
@@ -68,9 +76,12 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             quota: Arc::new(NoQuota),
             faults: Faults::none(),
-            max_uploads: 256,
+            max_uploads: 1024,
+            max_uploads_each: 32,
+            empty_upload_lifetime: Duration::from_mins(10),
             upload_lifetime: Duration::from_hours(24),
             max_blob_bytes: 512 << 30,
+            max_referrers: 1000,
             grace: Duration::from_hours(24),
             cache_bytes: 32 << 20,
             prefix: String::new(),
@@ -107,7 +118,7 @@ impl LocalDisk {
         Ok(Self {
             layout,
             cache: Cache::new(options.cache_bytes),
-            uploads: Uploads::new(uploads),
+            uploads: Uploads::new(uploads, &options.quota),
             options,
             repositories: Mutex::default(),
             contents: std::iter::repeat_with(tokio::sync::Mutex::default).take(CONTENT_LOCKS).collect(),
@@ -164,7 +175,8 @@ impl LocalDisk {
 fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
     fs::create_dir_all(layout.root())?;
     sync_parent(layout.root())?;
-    make_folders(&[layout.drafts(), layout.uploads(), layout.repositories()], layout.root())?;
+    let folders = [layout.drafts(), layout.uploads(), layout.uploaders(), layout.repositories()];
+    make_folders(&folders, layout.root())?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(layout.lock())?;
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => {
@@ -266,8 +278,13 @@ impl Storage for LocalDisk {
         self.tag_page(repository, after, limit).await
     }
 
-    async fn list_referrers(&self, repository: &RepositoryName, subject: &Digest) -> Result<Vec<Referrer>> {
-        self.referrers(repository, subject).await
+    async fn referrer_page(
+        &self,
+        repository: &RepositoryName,
+        subject: &Digest,
+        after: Option<&Digest>,
+    ) -> Result<ReferrerPage> {
+        self.referrers(repository, subject, after).await
     }
 
     async fn collect(&self) -> Result<Collected> {

@@ -3,8 +3,11 @@
 //! The hash is kept in memory only. After a restart the file is the truth: the upload goes on where the file ends, and
 //! the whole of it is read once more when it is finished. A crash may leave bytes that were never acknowledged, or, on
 //! a power cut, bytes that were not written; the digest at the end finds both out.
+//!
+//! What an upload holds counts in the quota from the moment it comes, else many uploads side by side would each fit
+//! alone. The bytes go over to the blob that it becomes; in every other end they are given back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -20,11 +23,13 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
 use super::LocalDisk;
-use super::files::{blocking, found, names_in, sync_parent};
+use super::charge::Charge;
+use super::files::{Draft, blocking, found, names_in, sync_parent};
 use super::layout::Layout;
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::error::{Error, Result};
 use crate::names::{RepositoryName, UploadId};
+use crate::storage::{Collected, Quota};
 
 /// So much is written and hashed at a time, while as much again is being received.
 const BATCH: usize = 1 << 20;
@@ -36,9 +41,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub(super) struct Upload {
+    pub(super) repository: RepositoryName,
     session: Arc<tokio::sync::Mutex<Session>>,
     /// As the session has it; to be seen while somebody writes.
-    length: Arc<AtomicU64>,
+    pub(super) length: Arc<AtomicU64>,
 }
 
 /// Who holds it may write to the file.
@@ -51,6 +57,8 @@ pub(super) struct Session {
     /// Where the last flush was begun.
     flushed: u64,
     pub(super) used: SystemTime,
+    /// For as many bytes as are there; more only while they are being written.
+    charge: Charge,
 }
 
 /// Held while the disk works. Keeps why it failed, because the kernel says so only once.
@@ -59,6 +67,7 @@ type Flush = Mutex<Option<io::ErrorKind>>;
 /// An upload that was there at start.
 pub(super) struct Left {
     name: String,
+    repository: RepositoryName,
     file: File,
     length: u64,
     used: SystemTime,
@@ -66,15 +75,30 @@ pub(super) struct Left {
 
 pub(super) struct Uploads(Mutex<HashMap<String, Upload>>);
 
+/// An upload of nobody would count for nobody, so it ends.
 pub(super) fn left(layout: &Layout) -> io::Result<Vec<Left>> {
-    names_in(&layout.uploads())?
-        .into_iter()
-        .map(|name| {
-            let file = open(&layout.uploads().join(&name), false)?;
-            let metadata = file.metadata()?;
-            Ok(Left { name, file, length: metadata.len(), used: metadata.modified()? })
-        })
-        .collect()
+    let mut uploads = Vec::new();
+    let mut uploaders = HashSet::new();
+    for name in names_in(&layout.uploads())? {
+        let path = layout.uploads().join(&name);
+        let uploader = Layout::uploader_of(&name).map(|uploader| layout.uploaders().join(uploader));
+        let text = uploader.as_ref().map_or(Ok(None), |uploader| found(fs::read_to_string(uploader)))?;
+        let Some(repository) = text.and_then(|text| text.parse().ok()) else {
+            fs::remove_file(path)?;
+            continue;
+        };
+        uploaders.extend(uploader);
+        let file = open(&path, false)?;
+        let metadata = file.metadata()?;
+        uploads.push(Left { name, repository, file, length: metadata.len(), used: metadata.modified()? });
+    }
+    for name in names_in(&layout.uploaders())? {
+        let path = layout.uploaders().join(name);
+        if !uploaders.contains(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(uploads)
 }
 
 fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
@@ -82,12 +106,20 @@ fn open(path: &std::path::Path, new: bool) -> io::Result<File> {
 }
 
 impl Upload {
-    fn new(file: File, length: u64, hash: Option<Hasher>, used: SystemTime) -> Self {
+    fn new(
+        repository: RepositoryName,
+        file: File,
+        length: u64,
+        hash: Option<Hasher>,
+        used: SystemTime,
+        quota: &Arc<dyn Quota>,
+    ) -> Self {
+        let charge = Charge::counted(quota, &repository, length);
         let length = Arc::new(AtomicU64::new(length));
         let flushed = length.load(Ordering::Acquire);
         let (file, flush) = (Arc::new(file), Arc::default());
-        let session = Session { file, length: length.clone(), hash, flush, flushed, used };
-        Self { session: Arc::new(tokio::sync::Mutex::new(session)), length }
+        let session = Session { file, length: length.clone(), hash, flush, flushed, used, charge };
+        Self { repository, session: Arc::new(tokio::sync::Mutex::new(session)), length }
     }
 
     pub(super) fn try_hold(&self) -> Option<OwnedMutexGuard<Session>> {
@@ -96,9 +128,11 @@ impl Upload {
 }
 
 impl Uploads {
-    pub(super) fn new(left: Vec<Left>) -> Self {
-        let uploads =
-            left.into_iter().map(|left| (left.name, Upload::new(left.file, left.length, None, left.used)));
+    /// The quota begins with what is left: it is part of the usage.
+    pub(super) fn new(left: Vec<Left>, quota: &Arc<dyn Quota>) -> Self {
+        let uploads = left.into_iter().map(|left| {
+            (left.name, Upload::new(left.repository, left.file, left.length, None, left.used, quota))
+        });
         Self(Mutex::new(uploads.collect()))
     }
 
@@ -248,29 +282,58 @@ impl LocalDisk {
             .map_err(|_| io::Error::other("the operating system gives no random bytes"))?;
         let id = UploadId::from_random(random);
         let name = Layout::upload_name(repository, &id);
-        let limit = self.options.max_uploads;
-        if self.uploads.map().len() >= limit {
-            return Err(Error::TooManyUploads { limit });
+        if self.check_uploads(&self.uploads.map(), repository).is_err() {
+            // What nobody goes on with makes room, if the collector has not come by.
+            self.collect_uploads(&mut Collected::default()).await?;
+            self.check_uploads(&self.uploads.map(), repository)?;
         }
+        if self.options.quota.room(repository) == 0 {
+            return Err(Error::OverQuota);
+        }
+        step!(self.options.faults, "registry.upload.name", {
+            let (place, draft, text) =
+                (self.layout.uploader(repository), self.draft(), repository.to_string());
+            blocking(move || {
+                if place.exists() {
+                    return Ok(());
+                }
+                Draft::write(draft, &[text.as_bytes()])?.put(&place)
+            })
+            .await
+            .map_err(Error::from)
+        })?;
         let path = self.layout.uploads().join(&name);
         let file = step!(self.options.faults, "registry.upload.create", {
             let path = path.clone();
             blocking(move || open(&path, true).or_else(|_| open(&path, false))).await.map_err(Error::from)
         })?;
-        let upload = Upload::new(file, 0, Some(Hasher::new(Algorithm::Sha256)), self.options.clock.now());
-        let full = {
+        let hash = Some(Hasher::new(Algorithm::Sha256));
+        let upload =
+            Upload::new(repository.clone(), file, 0, hash, self.options.clock.now(), &self.options.quota);
+        let added = {
             let mut map = self.uploads.map();
-            let full = map.len() >= limit;
-            if !full {
-                map.insert(name, upload);
-            }
-            full
+            self.check_uploads(&map, repository).map(|()| map.insert(name, upload))
         };
-        if full {
+        if let Err(error) = added {
             blocking(move || fs::remove_file(path)).await?;
-            return Err(Error::TooManyUploads { limit });
+            return Err(error);
         }
         Ok(id)
+    }
+
+    /// Whether there is a place for one more.
+    fn check_uploads(&self, map: &HashMap<String, Upload>, repository: &RepositoryName) -> Result<()> {
+        let (all, each) = (self.options.max_uploads, self.options.max_uploads_each);
+        if map.len() >= all {
+            return Err(Error::TooManyUploads { limit: all });
+        }
+        // Asked anew: after a start the owners are known only when they come.
+        let owner = |of: &RepositoryName| self.options.quota.owner(of);
+        let own = owner(repository);
+        let others = map
+            .values()
+            .filter(|upload| upload.repository == *repository || owner(&upload.repository) == own);
+        if others.count() >= each { Err(Error::TooManyUploads { limit: each }) } else { Ok(()) }
     }
 
     pub(super) async fn append_upload<B>(
@@ -296,12 +359,23 @@ impl LocalDisk {
             let batch = gather(&mut body).await;
             let mut session = turn.finished().await?;
             if batch.bytes > 0 {
-                self.check_room(repository, length.load(Ordering::Acquire) + batch.bytes as u64)?;
                 step!(self.options.faults, "registry.upload.write", Ok::<(), Error>(()))?;
+                let bytes = batch.bytes as u64;
+                if let Err(error) = self.make_room(&mut session, bytes) {
+                    // It can never be finished; kept, it would only take up what is too little already.
+                    self.uploads.forget(&name);
+                    let path = self.layout.uploads().join(&name);
+                    // If this fails, the next start finds it.
+                    let _ = blocking(move || fs::remove_file(path)).await;
+                    return Err(error);
+                }
                 session.used = self.options.clock.now();
                 let frames = batch.frames;
                 turn = Turn::Writing(tokio::task::spawn_blocking(move || {
                     let written = session.write(&frames);
+                    if written.is_err() {
+                        session.charge.shrink(bytes);
+                    }
                     session.flush();
                     (session, written)
                 }));
@@ -315,15 +389,12 @@ impl LocalDisk {
         }
     }
 
-    fn check_room(&self, repository: &RepositoryName, length: u64) -> Result<()> {
+    fn make_room(&self, session: &mut Session, bytes: u64) -> Result<()> {
         let limit = self.options.max_blob_bytes;
-        if length > limit {
+        if session.length.load(Ordering::Acquire) + bytes > limit {
             return Err(Error::TooLarge { limit });
         }
-        if length > self.options.quota.room(repository) {
-            return Err(Error::OverQuota);
-        }
-        Ok(())
+        session.charge.grow(bytes)
     }
 
     pub(super) async fn commit_upload(
@@ -352,7 +423,7 @@ impl LocalDisk {
     ) -> Result<()> {
         let size = session.length.load(Ordering::Acquire);
         let algorithm = digest.algorithm();
-        let (session, found_digest) = blocking(move || {
+        let (mut session, found_digest) = blocking(move || {
             let digest = session.digest(algorithm);
             (session, digest)
         })
@@ -390,7 +461,8 @@ impl LocalDisk {
             .await
             .map_err(Error::from)
         })?;
-        self.link_blob(content, repository, digest, size).await
+        let charge = session.charge.hand_over();
+        self.link_blob(content, repository, digest, size, Some(charge)).await
     }
 
     pub(super) async fn drop_upload(&self, repository: &RepositoryName, upload: &UploadId) -> Result<()> {
