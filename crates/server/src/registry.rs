@@ -224,6 +224,11 @@ impl Quota for ProjectQuota {
         true
     }
 
+    fn owner(&self, repository: &RepositoryName) -> String {
+        let books = self.books();
+        books.owners.get(repository).map_or_else(|| repository.to_string(), ToString::to_string)
+    }
+
     fn give_back(&self, repository: &RepositoryName, bytes: u64) {
         if let Some(used) = self.books().used.get_mut(repository) {
             *used = used.saturating_sub(bytes);
