@@ -9,6 +9,7 @@
 //! A caller must not drop the future of a change half-way: the locks would open while a file is still being written.
 //! The HTTP side runs changes in tasks of their own.
 
+mod begin;
 mod blobs;
 mod charge;
 mod collect;
@@ -172,7 +173,7 @@ impl LocalDisk {
 }
 
 /// The lock, and the uploads that an earlier process left.
-fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
+fn prepare(layout: &Layout) -> io::Result<(File, Vec<begin::Left>)> {
     fs::create_dir_all(layout.root())?;
     sync_parent(layout.root())?;
     let folders = [layout.drafts(), layout.uploads(), layout.uploaders(), layout.repositories()];
@@ -188,7 +189,7 @@ fn prepare(layout: &Layout) -> io::Result<(File, Vec<uploads::Left>)> {
     for name in names_in(&layout.drafts())? {
         fs::remove_file(layout.drafts().join(name))?;
     }
-    Ok((lock, uploads::left(layout)?))
+    Ok((lock, begin::left(layout)?))
 }
 
 impl Storage for LocalDisk {
