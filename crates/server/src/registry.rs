@@ -35,6 +35,8 @@ const COLLECT_EVERY: Duration = Duration::from_hours(1);
 /// A former process may still be letting go of the folder.
 const OPEN_TRIES: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(100);
+/// Of one image, that count as said about it.
+const MOST_REFERRERS: usize = 64;
 const SETTLE: Duration = Duration::from_secs(10);
 
 type Disk = Registry<LocalDisk>;
@@ -396,7 +398,10 @@ async fn parts_of(
         let tag = format!("sha256-{}{end}", image.hex());
         waiting.extend(tag.parse().ok().map(Reference::Tag));
     }
-    for referrer in disk.list_referrers(repository, image).await? {
+    // As many as anybody looks at for a signature; whoever may push may pile up more.
+    for referrer in
+        disk.referrer_page(repository, image, None).await?.referrers.into_iter().take(MOST_REFERRERS)
+    {
         waiting.extend(referrer.digest.parse().ok().map(Reference::Digest));
     }
     while let Some(next) = waiting.pop() {

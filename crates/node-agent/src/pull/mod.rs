@@ -20,12 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::{Digest, FailureReason};
 use gpuaas_api::agent::ImageAccessRequest;
 use gpuaas_domain::ids::InstanceId;
-use gpuaas_oci::manifest::{self, Manifest, Platform};
-use gpuaas_oci::{Credentials, FetchedManifest, Registry, Repository};
+use gpuaas_oci::manifest::{self, Descriptor, Manifest, Platform};
+use gpuaas_oci::{BlobReader, ClientError, Credentials, FetchedManifest, Registry, Repository};
 use gpuaas_program::{Clock, Spawner};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -149,13 +150,33 @@ impl PullEndpoint {
         parts.check_runnable().map_err(|why| unusable(granted, &why))?;
         let blobs = Part::each_once(std::iter::once(&parts.config).chain(&parts.layers));
         self.check_space(blobs.iter().map(|part| part.size).sum())?;
+        let config = Self::read_config(&image, &parts.config).await?;
         let (username, password) = (random_text::<12>(), random_text::<32>());
         let credentials = (username.clone(), Digest::of(password.as_bytes()));
-        let ticket = Ticket::new(credentials, image, self.settings.stall_timeout, manifests, blobs);
+        let ticket = Ticket::new(credentials, image, self.settings.stall_timeout, manifests, blobs, config);
         let ticket = Arc::new(ticket);
         let (progress, verdict) = (ticket.progress(), ticket.verdict.clone());
         self.keep(ticket);
         Ok(PullTicket { image: self.local_name(wanted.grant), username, password, progress, verdict })
+    }
+
+    /// The configuration as a whole, checked before the engine sees a byte of it: it decides what runs, and engines judge it
+    /// in words of their own.
+    async fn read_config(image: &Admitted, config: &Descriptor) -> Result<(Digest, Bytes), Failure> {
+        let mut reader =
+            BlobReader::new(image.registry.clone(), &image.repository, &config.digest, config.size);
+        let mut bytes = BytesMut::new();
+        let reading = async {
+            while let Some(piece) = reader.next().await? {
+                bytes.extend_from_slice(&piece);
+            }
+            Ok::<_, ClientError>(())
+        };
+        let read = tokio::time::timeout_at(image.access.deadline, reading).await;
+        let late =
+            |_| Failure::new(FailureReason::ImagePullTimeout, "the image did not arrive before its deadline");
+        read.map_err(late)?.map_err(|error| image.access.failure(&error, &config.digest))?;
+        Ok((config.digest.clone(), bytes.freeze()))
     }
 
     /// The ticket opens the door until its holder drops it.

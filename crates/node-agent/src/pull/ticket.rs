@@ -45,6 +45,8 @@ pub(super) struct Ticket {
     /// Bytes and content type of the granted manifest, and of the one an index leads to.
     pub(super) manifests: BTreeMap<Digest, (Bytes, String)>,
     pub(super) blobs: Vec<Part>,
+    /// One of the blobs, here already.
+    pub(super) config: (Digest, Bytes),
     pub(super) verdict: Arc<Mutex<Option<Failure>>>,
     progress: watch::Sender<PullProgress>,
     /// How much of each blob has been given; a blob given twice counts once.
@@ -58,6 +60,7 @@ impl Ticket {
         stall_timeout: Duration,
         manifests: BTreeMap<Digest, (Bytes, String)>,
         blobs: Vec<Part>,
+        config: (Digest, Bytes),
     ) -> Self {
         let total_bytes = Some(blobs.iter().map(|part| part.size).sum());
         Self {
@@ -67,6 +70,7 @@ impl Ticket {
             stall_timeout,
             manifests,
             blobs,
+            config,
             verdict: Arc::default(),
             progress: watch::Sender::new(PullProgress { done_bytes: 0, total_bytes }),
             given: Mutex::default(),
@@ -97,7 +101,7 @@ impl Ticket {
         self.verdict.lock().expect("no holder of a verdict panics").get_or_insert(failure);
     }
 
-    fn count(&self, digest: &Digest, offset: u64) {
+    pub(super) fn count(&self, digest: &Digest, offset: u64) {
         let mut given = self.given.lock().expect("no holder of the figures panics");
         let here = given.entry(digest.clone()).or_default();
         *here = offset.max(*here);

@@ -313,7 +313,7 @@ async fn one_changed_byte_stops_a_launch_and_is_named() {
     ];
     for (number, reason, named) in cases {
         let (found, message) = fails(&stage, number).await;
-        assert_eq!(found, reason, "{number}: {message}");
+        assert_eq!(found, reason, "{number}: {message}\n{}", stage.agent.log());
         assert!(message.contains(&named), "{number}: {message}");
     }
 }
