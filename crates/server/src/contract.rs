@@ -135,6 +135,10 @@ fn add_responses(operation: &mut Value, route: Route) {
     let plain = |kind: &str, what: &str| json!({"description": what, "content": {kind: {"schema": {"type": "string"}}}});
     let any_json = |what: &str| json!({"description": what, "content": {"application/json": {"schema": {"type": "object"}}}});
     match route {
+        Route::RegistryCertificate => {
+            responses
+                .insert("200".into(), plain("application/x-pem-file", "The certificates, newest first."));
+        }
         Route::Metrics => {
             responses.insert("200".into(), plain("application/openmetrics-text", "The metrics."));
         }

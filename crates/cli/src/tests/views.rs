@@ -145,8 +145,9 @@ fn images_keys_and_credentials() {
     let shown = table::<Artifact>(&[samples::artifact(), revoked]);
     let lines: Vec<_> = shown.lines().collect();
     assert!(
-        lines[1]
-            .starts_with("jupyter  0123456789ab  1.0.0  cpu      promoted (dev)  verified  no      1.0 MiB"),
+        lines[1].starts_with(
+            "lab/jupyter  0123456789ab  1.0.0  cpu      promoted (dev)  verified  no      1.0 MiB"
+        ),
         "{shown}"
     );
     assert!(lines[2].contains("published       revoked "), "{shown}");

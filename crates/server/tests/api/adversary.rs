@@ -422,11 +422,17 @@ both_databases! {
     /// H-22: launches that a connected node took and never ends do not hide those of others.
     async fn stuck_launches_hide_nobody(p: TestPlatform) {
         let bad = BadNode::join(&p, Manner::Accept).await;
-        bad.platform.put_inventory(&inventory()).await.unwrap();
         let home = p.home("bad").await;
         let sku = json!({"slug": "big", "shape": "gpu_slice", "gpu_count": 0, "vcpu": 16, "memory_mib": 32768, "grant_policy": "auto"});
         p.admin.call(Route::SkuCreate, &[], Some(&sku)).await.expect(201);
-        let allocation = p.allocation(&home.project, "big").await;
+        // The node also says by itself what it has, once, whenever it gets to it.
+        p.until("the node is taken at its word", async || {
+            bad.platform.put_inventory(&inventory()).await.unwrap();
+            p.admin.call(Route::NodeGet, &[&bad.id], None).await.expect(200).body["inventory"]["cpus"] == 16
+                && p.admin.call(Route::AllocationRequest, &[&home.project], Some(&json!({"sku": "big"}))).await.status == 201
+        }).await;
+        let held = p.admin.call(Route::AllocationList, &[&home.project], None).await.expect(200);
+        let allocation = held.body["items"][0]["id"].as_str().unwrap().to_owned();
         p.publish(&gpuaas_testkit::manifest("bad", "1.0.0"), &home.project).await;
         p.admin.call(Route::ProjectLimitSet, &[&home.project, "instances"], Some(&json!({"value": 1000}))).await.expect(200);
         let wish = json!({"slug": "bad", "target_allocation_id": allocation, "resources": {"cpu_millis": 100, "memory_mib": 64}});
