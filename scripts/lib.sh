@@ -384,13 +384,14 @@ start_docker() {
 # serve_registry DIR [PROFILE]: runs it in the background with everything in DIR. Sets served_pid and served_address; the
 # caller ends it.
 serve_registry() {
-  local dir=$1 profile=${2:-debug} deadline=$((SECONDS + 15)) release=()
+  local dir=$1 profile=${2:-debug} deadline release=()
   served_pid='' served_address=''
   [[ $profile == debug ]] || release=(--release)
   cargo build --locked --quiet "${release[@]}" --package gpuaas-registry --example serve || return 1
   mkdir -p "$dir" || return 1
   "$CARGO_TARGET_DIR/$profile/examples/serve" "$dir/registry" >"$dir/address" 2>"$dir/log" &
   served_pid=$!
+  deadline=$((SECONDS + 30))
   until [[ -s $dir/address ]]; do
     if ! alive "$served_pid" || ((SECONDS >= deadline)); then
       say "the registry did not start: $(tail -n 1 "$dir/log")" >&2

@@ -311,16 +311,16 @@ pub struct NewTrustKey {
 /// What a registry client asks of the token server (the distribution project's token protocol).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TokenQuery {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// `repository:<name>:<actions>`, several with spaces between.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_token: Option<String>,
 }
 
