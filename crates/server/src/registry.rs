@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use gpuaas_control_plane::operations::registry::{self as door, Action as Deed, Answer};
+use gpuaas_control_plane::operations::repositories;
 use gpuaas_control_plane::{ControlPlane, RegistryDoor};
 use gpuaas_domain::artifact::PLATFORM_NAMESPACE;
 use gpuaas_domain::ids::ProjectId;
@@ -86,7 +87,7 @@ impl RegistryRole {
         };
         let used = storage.usage().await.map_err(|error| Error::internal(error.to_string()))?;
         for (repository, bytes) in used {
-            if let Some((project, limit)) = door::quota_of(&self.plane, repository.as_str()).await? {
+            if let Some((project, limit)) = repositories::quota_of(&self.plane, repository.as_str()).await? {
                 self.quota.note(&repository, project, limit);
             }
             self.quota.seed(repository, bytes);
@@ -311,7 +312,7 @@ impl PlatformGuard {
             return Ok(Verdict::Forbid);
         }
         if action == Deed::Push
-            && let Some((project, limit)) = door::quota_of(&self.plane, name).await?
+            && let Some((project, limit)) = repositories::quota_of(&self.plane, name).await?
         {
             self.quota.note(&need.repository, project, limit);
         }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::TickStatus;
 use crate::node_link::{Delivery, LinkError};
 use crate::operations::instances::{Carrying, move_instance};
-use crate::operations::registry;
+use crate::operations::node_images;
 use crate::operations::reports::report_text;
 use crate::plane::ControlPlane;
 
@@ -206,7 +206,7 @@ async fn refusal(plane: &ControlPlane, task: &NodeTask) -> Result<Option<Failure
         .map_err(|error| Error::internal(format!("a stored order cannot be read: {error}")))?;
     let Order::Launch { spec } = order else { return Ok(None) };
     let mut session = plane.store.read().await?;
-    match registry::check_order(plane, &mut session, task.instance_id, &spec).await {
+    match node_images::check_order(plane, &mut session, task.instance_id, &spec).await {
         Ok(()) => Ok(None),
         Err(error) if matches!(error.kind(), Kind::Internal | Kind::Unavailable) => Err(error),
         Err(error) => {

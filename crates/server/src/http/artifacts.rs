@@ -18,8 +18,9 @@ use gpuaas_api::artifacts::{
 };
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
-use gpuaas_control_plane::operations::registry::{self, IssuedIntent, NodeAccess};
-use gpuaas_control_plane::operations::{artifacts, catalog, trust_keys};
+use gpuaas_control_plane::operations::intents::{self, IssuedIntent};
+use gpuaas_control_plane::operations::node_images::{self, NodeAccess};
+use gpuaas_control_plane::operations::{artifacts, catalog, registry, repositories, trust_keys};
 use gpuaas_control_plane::{ControlPlane, Prepared};
 use gpuaas_domain::artifact::{self, ArtifactState, RepositoryPath};
 use gpuaas_domain::ids::ProjectId;
@@ -214,7 +215,8 @@ pub(super) async fn node_access(
     call: Call,
     Body(ask): Body<ImageAccessRequest>,
 ) -> ApiResult<Found<ImageAccess>> {
-    let prepared = registry::node_access(&call, ask.app_instance_id, ask.generation, &ask.reference).await?;
+    let prepared =
+        node_images::node_access(&call, ask.app_instance_id, ask.generation, &ask.reference).await?;
     let view = |access: NodeAccess| ImageAccess {
         registry_url: access.registry_url,
         token: access.token.expose().clone(),
@@ -238,7 +240,7 @@ pub(super) async fn node_access(
 
 pub(super) async fn info(call: Call) -> ApiResult<Found<RegistryInfo>> {
     let project: ProjectId = call.id("project_id")?;
-    let found = registry::info(&call, project).await?;
+    let found = repositories::info(&call, project).await?;
     let (door, settings) = (call.plane.registry(), &call.plane.settings.registry);
     let used = call.app.registry.get().map_or(0, |role| role.used_bytes(project));
     Ok(Found(RegistryInfo {
@@ -266,7 +268,7 @@ pub(super) async fn set_repository(
     Body(wish): Body<SetRepository>,
 ) -> ApiResult<Found<RepositoryView>> {
     let app = call.slug("app_slug")?;
-    let prepared = registry::set_repository(
+    let prepared = repositories::set_repository(
         &call,
         call.id("project_id")?,
         &app,
@@ -283,7 +285,7 @@ pub(super) async fn list_credentials(
 ) -> ApiResult<Found<List<RegistryCredential>>> {
     let list = call.list_name("");
     let page =
-        registry::list_credentials(&call, call.id("project_id")?, &page_request(&query, &list)?).await?;
+        intents::list_credentials(&call, call.id("project_id")?, &page_request(&query, &list)?).await?;
     Ok(Found(reply::list(page.map(|found| credential_view(&call.plane, found)), &list)))
 }
 
@@ -292,7 +294,7 @@ pub(super) async fn revoke_credential(
     MaybeBody(because): MaybeBody<Because>,
 ) -> ApiResult<Found<RegistryCredential>> {
     let (project, id) = (call.id("project_id")?, call.id("credential_id")?);
-    let prepared = registry::revoke_credential(&call, project, id, reason(&because)?).await?;
+    let prepared = intents::revoke_credential(&call, project, id, reason(&because)?).await?;
     call.commit(prepared.map(|found| credential_view(&call.plane, found))).await
 }
 
@@ -348,7 +350,7 @@ pub(super) async fn publish_intent(
     }
     let project = call.id("project_id")?;
     let prepared =
-        registry::publish_intent(&call, project, &parsed(app)?, wish.visibility, wish.expires_in_seconds)
+        intents::publish_intent(&call, project, &parsed(app)?, wish.visibility, wish.expires_in_seconds)
             .await?;
     let door = call.plane.registry();
     let prepared: Prepared<PublishIntent> = prepared.map(|intent| PublishIntent {
@@ -373,7 +375,7 @@ pub(super) async fn pull_intent(
     Body(wish): Body<NewPullIntent>,
 ) -> ApiResult<Created<PullIntent>> {
     let project = call.id("project_id")?;
-    let prepared = registry::pull_intent(&call, project, wish.artifact_id, wish.expires_in_seconds).await?;
+    let prepared = intents::pull_intent(&call, project, wish.artifact_id, wish.expires_in_seconds).await?;
     let door = call.plane.registry();
     let prepared: Prepared<PullIntent> = prepared.map(|(intent, artifact)| {
         let path = intent.repository.path();
