@@ -1,0 +1,67 @@
+import type { FieldProblem } from '../../api/error';
+
+type Values = Record<string, unknown>;
+
+const FITTING: Record<string, string[]> = {
+  string: ['text', 'textarea', 'select', 'radio', 'secret_picker'],
+  integer: ['text', 'select', 'radio', 'range'],
+  number: ['text', 'select', 'radio', 'range'],
+  boolean: ['checkbox', 'select', 'radio'],
+  array: ['tags'],
+};
+
+/**
+ * Hints change how a form looks and never whether it works (B-02): a widget that does not fit its field, or that needs
+ * choices or bounds the field does not have, is left out. Lists are written one entry per line.
+ */
+export function safeHints(schema: Values, hints: Values): Values {
+  const properties = record(schema.properties);
+  const safe: Values = {};
+  const order = hints['ui:order'];
+  if (Array.isArray(order)) safe['ui:order'] = [...order.filter((name) => String(name) in properties), '*'];
+  for (const [name, raw] of Object.entries(properties)) {
+    const property = record(raw);
+    const type = String(property.type);
+    const hint = { ...record(hints[name]) };
+    const widget = hint['ui:widget'];
+    const fits =
+      FITTING[type]?.includes(String(widget)) &&
+      (!['select', 'radio'].includes(String(widget)) || Array.isArray(property.enum) || type === 'boolean') &&
+      (widget !== 'range' || (typeof property.minimum === 'number' && typeof property.maximum === 'number'));
+    if (widget !== undefined && !fits) delete hint['ui:widget'];
+    if (type === 'array') hint['ui:widget'] = 'lines';
+    safe[name] = hint;
+  }
+  return safe;
+}
+
+/** What the server says about `/values/…`, in RJSF's shape; a fault inside a list is shown at the list. */
+export function extraErrors(problems: FieldProblem[]): Values {
+  const errors: Record<string, { __errors: string[] }> = {};
+  for (const problem of problems) {
+    const [, root, name] = problem.path.split('/');
+    if (root !== 'values' || name === undefined) continue;
+    const field = name.replaceAll('~1', '/').replaceAll('~0', '~');
+    errors[field] ??= { __errors: [] };
+    errors[field].__errors.push(problem.message);
+  }
+  return errors;
+}
+
+/** Which values the user has set: those that differ from what was shown. An emptied text without a default is no value. */
+export function changedValues(schema: Values, shown: Values, now: Values, before: Values): Values {
+  const properties = record(schema.properties);
+  const changed: Values = { ...before };
+  for (const name of new Set([...Object.keys(shown), ...Object.keys(now)])) {
+    if (JSON.stringify(now[name]) === JSON.stringify(shown[name])) continue;
+    const property = record(properties[name]);
+    const isEmpty = now[name] === undefined || (now[name] === '' && property.default === undefined);
+    if (isEmpty) delete changed[name];
+    else changed[name] = now[name];
+  }
+  return changed;
+}
+
+function record(value: unknown): Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {};
+}

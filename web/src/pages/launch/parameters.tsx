@@ -1,0 +1,289 @@
+/**
+ * The parameters of an app, drawn by RJSF from the resolved form. Nothing is checked here: the server says what is wrong
+ * with the values so far, and its words are shown at the field they are about. (A validator in the browser would compile
+ * code at run time, which the page's policy refuses.)
+ */
+import Form from '@rjsf/core';
+import type {
+  ErrorSchema,
+  FieldTemplateProps,
+  ObjectFieldTemplateProps,
+  RJSFSchema,
+  UiSchema,
+  ValidatorType,
+  WidgetProps,
+} from '@rjsf/utils';
+import { type ReactNode, useMemo } from 'react';
+import type { FieldProblem } from '../../api/error';
+import { extraErrors, safeHints } from './hints';
+import { NumberInput } from './number';
+
+type Values = Record<string, unknown>;
+
+/** It finds nothing: see above. */
+const silent: ValidatorType = {
+  validateFormData: () => ({ errors: [], errorSchema: {} }),
+  toErrorList: () => [],
+  isValid: () => true,
+  rawValidation: () => ({ errors: [] }),
+  reset: () => {},
+};
+
+interface Props {
+  schema: Values;
+  hints: Values;
+  values: Values;
+  problems: FieldProblem[];
+  onChange: (values: Values) => void;
+}
+
+export default function Parameters({ schema, hints, values, problems, onChange }: Props) {
+  const uiSchema = useMemo(() => safeHints(schema, hints) as UiSchema, [schema, hints]);
+  const errors = useMemo(() => extraErrors(problems) as ErrorSchema, [problems]);
+  return (
+    <Form
+      tagName="div"
+      idPrefix="parameter"
+      schema={schema as RJSFSchema}
+      uiSchema={uiSchema}
+      formData={values}
+      extraErrors={errors}
+      validator={silent}
+      widgets={WIDGETS}
+      templates={TEMPLATES}
+      showErrorList={false}
+      noHtml5Validate
+      onChange={({ formData }) => onChange((formData ?? {}) as Values)}
+    >
+      {' '}
+    </Form>
+  );
+}
+
+// --- widgets: the plain elements, tied to their label, help and problem by id -------------------------------------------
+
+function described(props: WidgetProps) {
+  return {
+    'aria-describedby': `${props.id}-about`,
+    'aria-invalid': (props.rawErrors?.length ?? 0) > 0 ? (true as const) : undefined,
+  };
+}
+
+function TextWidget(props: WidgetProps) {
+  if (props.schema.type === 'integer' || props.schema.type === 'number') return <NumberWidget {...props} />;
+  return (
+    <input
+      id={props.id}
+      {...described(props)}
+      type="text"
+      placeholder={props.placeholder}
+      readOnly={props.readonly}
+      disabled={props.disabled}
+      autoComplete="off"
+      spellCheck={false}
+      value={props.value === undefined || props.value === null ? '' : String(props.value)}
+      onChange={(event) => props.onChange(event.target.value)}
+    />
+  );
+}
+
+function NumberWidget(props: WidgetProps) {
+  return (
+    <NumberInput
+      id={props.id}
+      {...described(props)}
+      step={props.schema.type === 'integer' ? 1 : 'any'}
+      min={props.schema.minimum}
+      max={props.schema.maximum}
+      {...(props.placeholder ? { placeholder: props.placeholder } : {})}
+      readOnly={props.readonly}
+      disabled={props.disabled}
+      value={typeof props.value === 'number' ? props.value : undefined}
+      choose={props.onChange}
+    />
+  );
+}
+
+function RangeWidget(props: WidgetProps) {
+  return (
+    <span className="range">
+      <input
+        id={props.id}
+        {...described(props)}
+        type="range"
+        min={props.schema.minimum}
+        max={props.schema.maximum}
+        step={props.schema.type === 'integer' ? 1 : 'any'}
+        disabled={props.disabled || props.readonly}
+        value={Number(props.value ?? props.schema.minimum ?? 0)}
+        onChange={(event) => props.onChange(Number(event.target.value))}
+      />
+      <output htmlFor={props.id}>{String(props.value ?? '')}</output>
+    </span>
+  );
+}
+
+function TextareaWidget(props: WidgetProps) {
+  return (
+    <textarea
+      id={props.id}
+      {...described(props)}
+      rows={4}
+      placeholder={props.placeholder}
+      readOnly={props.readonly}
+      disabled={props.disabled}
+      value={String(props.value ?? '')}
+      onChange={(event) => props.onChange(event.target.value)}
+    />
+  );
+}
+
+/** A list, one entry per line. */
+function LinesWidget(props: WidgetProps) {
+  const items = props.schema.items as { type?: string } | undefined;
+  const numeric = items?.type === 'integer' || items?.type === 'number';
+  const shown = Array.isArray(props.value) ? props.value.map(String).join('\n') : '';
+  return (
+    <textarea
+      id={props.id}
+      {...described(props)}
+      rows={3}
+      placeholder={props.placeholder ?? 'One per line'}
+      readOnly={props.readonly}
+      disabled={props.disabled}
+      defaultValue={shown}
+      onChange={(event) => {
+        const lines = event.target.value.split('\n').map((line) => line.trim()).filter(Boolean);
+        props.onChange(numeric ? lines.map(Number) : lines);
+      }}
+    />
+  );
+}
+
+function SelectWidget(props: WidgetProps) {
+  const options = props.options.enumOptions ?? [];
+  const index = options.findIndex((option) => option.value === props.value);
+  return (
+    <select
+      id={props.id}
+      {...described(props)}
+      disabled={props.disabled || props.readonly}
+      value={index < 0 ? '' : String(index)}
+      onChange={(event) => props.onChange(event.target.value === '' ? undefined : options[Number(event.target.value)]?.value)}
+    >
+      {(index < 0 || !props.required) && <option value="">Choose…</option>}
+      {options.map((option, position) => (
+        <option key={String(option.value)} value={position}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function RadioWidget(props: WidgetProps) {
+  return (
+    <span className="stack" role="radiogroup" aria-labelledby={`${props.id}-label`} {...described(props)}>
+      {(props.options.enumOptions ?? []).map((option, position) => (
+        <label key={String(option.value)} className="check">
+          <input
+            type="radio"
+            id={position === 0 ? props.id : undefined}
+            name={props.id}
+            checked={option.value === props.value}
+            disabled={props.disabled || props.readonly}
+            onChange={() => props.onChange(option.value)}
+          />
+          {option.label}
+        </label>
+      ))}
+    </span>
+  );
+}
+
+function CheckboxWidget(props: WidgetProps) {
+  return (
+    <span className="check">
+      <input
+        id={props.id}
+        {...described(props)}
+        type="checkbox"
+        disabled={props.disabled || props.readonly}
+        checked={props.value === true}
+        onChange={(event) => props.onChange(event.target.checked)}
+      />
+      <label htmlFor={props.id}>{props.label}</label>
+    </span>
+  );
+}
+
+const WIDGETS = {
+  TextWidget,
+  TextareaWidget,
+  SelectWidget,
+  RadioWidget,
+  CheckboxWidget,
+  RangeWidget,
+  UpDownWidget: TextWidget,
+  lines: LinesWidget,
+  tags: LinesWidget,
+  secret_picker: TextWidget,
+};
+
+// --- templates ----------------------------------------------------------------------------------------------------------
+
+function FieldTemplate(props: FieldTemplateProps) {
+  if (props.hidden) return <div hidden>{props.children}</div>;
+  if (props.schema.type === 'object') return <>{props.children}</>;
+  const isBoolean = props.schema.type === 'boolean' && props.uiSchema?.['ui:widget'] !== 'select' && props.uiSchema?.['ui:widget'] !== 'radio';
+  const warning = props.uiSchema?.['ui:warning'] as string | undefined;
+  const problems = props.rawErrors ?? [];
+  return (
+    <div className="field">
+      {!isBoolean && (
+        <label htmlFor={props.id} id={`${props.id}-label`}>
+          {props.label}
+          {props.required && <span className="muted"> (required)</span>}
+        </label>
+      )}
+      {props.children}
+      <div id={`${props.id}-about`}>
+        {props.rawDescription && <p className="hint">{props.rawDescription}</p>}
+        {typeof props.rawHelp === 'string' && <p className="hint">{props.rawHelp}</p>}
+        {warning && <p className="hint warning">{warning}</p>}
+        {problems.map((problem) => (
+          <p key={problem} className="field-problem">
+            {problem}
+          </p>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
+  const groups = new Map<string, ReactNode[]>();
+  for (const property of props.properties) {
+    const hints = props.uiSchema?.[property.name] as UiSchema | undefined;
+    const group = String(hints?.['ui:group'] ?? '');
+    groups.set(group, [...(groups.get(group) ?? []), property.content]);
+  }
+  return (
+    <>
+      {[...groups].map(([title, fields]) =>
+        title === '' ? (
+          <div key="" className="fields">
+            {fields}
+          </div>
+        ) : (
+          <fieldset key={title}>
+            <legend>{title}</legend>
+            <div className="fields">{fields}</div>
+          </fieldset>
+        ),
+      )}
+    </>
+  );
+}
+
+const TEMPLATES = { FieldTemplate, ObjectFieldTemplate };

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { changedValues, extraErrors, safeHints } from '../src/pages/launch/hints';
+import { typed } from '../src/pages/launch/typed';
+
+const schema = {
+  properties: {
+    size: { type: 'integer', minimum: 1, maximum: 9, default: 3 },
+    name: { type: 'string' },
+    mode: { type: 'string', enum: ['a', 'b'], default: 'a' },
+    packages: { type: 'array', items: { type: 'string' } },
+  },
+};
+
+/** B-02: hints never break a form. */
+test('a hint that does not fit its field is left out', () => {
+  const hints = {
+    'ui:order': ['name', 'gone'],
+    size: { 'ui:widget': 'range', 'ui:help': 'h' },
+    name: { 'ui:widget': 'range' },
+    mode: { 'ui:widget': 'no-such-widget', 'ui:group': 'G' },
+    packages: { 'ui:widget': 'tags' },
+  };
+  assert.deepEqual(safeHints(schema, hints), {
+    'ui:order': ['name', '*'],
+    size: { 'ui:widget': 'range', 'ui:help': 'h' },
+    name: {},
+    mode: { 'ui:group': 'G' },
+    packages: { 'ui:widget': 'lines' },
+  });
+  assert.deepEqual(safeHints(schema, {}).packages, { 'ui:widget': 'lines' });
+  assert.deepEqual(safeHints({}, { x: {} }), {});
+});
+
+test('what the server says is shown at its field', () => {
+  const problems = [
+    { path: '/values/size', code: 'c', message: 'Too large.' },
+    { path: '/values/packages/1', code: 'c', message: 'No such form.' },
+    { path: '/name', code: 'c', message: 'elsewhere' },
+  ];
+  assert.deepEqual(extraErrors(problems), { size: { __errors: ['Too large.'] }, packages: { __errors: ['No such form.'] } });
+});
+
+test('only what was changed is sent, and an emptied text without a default is no value', () => {
+  const shown = { size: 3, name: 'x', mode: 'a' };
+  assert.deepEqual(changedValues(schema, shown, { ...shown, size: 5 }, {}), { size: 5 });
+  assert.deepEqual(changedValues(schema, shown, { ...shown, name: '' }, { name: 'x' }), {});
+  assert.deepEqual(changedValues(schema, shown, { ...shown, mode: '' }, {}), { mode: '' });
+  assert.deepEqual(changedValues(schema, shown, shown, { size: 3 }), { size: 3 });
+});
+
+test('only numbers that can be sent are sent; an empty field means the default', () => {
+  const limits = { least: 6, most: 100, whole: true };
+  assert.deepEqual(['', ' ', '1e', '5', '6.5', '101', '64'].map((text) => typed(text, limits)), [undefined, undefined, undefined, undefined, undefined, undefined, 64]);
+  assert.deepEqual(['', '0.5', '-3'].map((text) => typed(text)), [undefined, 0.5, -3]);
+});
