@@ -87,11 +87,15 @@ async fn connect_to(
     let address = if request.uri().host() == Some("source") { source } else { echo };
     Ok(match straight(address).await {
         Ok(tcp) => splice(&mut request, tcp, &scope),
-        Err(_) => hyper::Response::builder()
-            .status(502)
-            .body(Empty::new())
-            .expect("a status and nothing else make an answer"),
+        Err(_) => not_there(),
     })
+}
+
+pub(crate) fn not_there() -> hyper::Response<Empty<Bytes>> {
+    hyper::Response::builder()
+        .status(502)
+        .body(Empty::new())
+        .expect("a status and nothing else make an answer")
 }
 
 async fn service<F: Future<Output = ()> + Send + 'static>(
@@ -110,7 +114,7 @@ async fn service<F: Future<Output = ()> + Send + 'static>(
     Ok(address)
 }
 
-fn certificates() -> Result<(Arc<rustls::ServerConfig>, String)> {
+pub(crate) fn certificates() -> Result<(Arc<rustls::ServerConfig>, String)> {
     let ca_key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -129,7 +133,7 @@ fn certificates() -> Result<(Arc<rustls::ServerConfig>, String)> {
     Ok((Arc::new(config), ca.pem()))
 }
 
-async fn straight(to: SocketAddr) -> Result<TcpStream> {
+pub(crate) async fn straight(to: SocketAddr) -> Result<TcpStream> {
     let tcp = TcpStream::connect(to).await?;
     tcp.set_nodelay(true)?;
     Ok(tcp)

@@ -3,11 +3,13 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its terminal")]
 
+mod daemon;
 mod databases;
 mod dispatching;
 mod drafts;
 mod figures;
 mod fleet;
+mod gateway;
 mod http;
 mod launching;
 mod link;
@@ -17,6 +19,7 @@ mod registry;
 mod sequencing;
 mod serving;
 mod sizes;
+mod stage;
 mod writing;
 
 use std::path::PathBuf;
@@ -36,6 +39,9 @@ const ROUNDS: u32 = 11;
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
+    /// What `./bench` starts beside itself.
+    #[command(subcommand)]
+    role: Option<stage::Role>,
     /// How long each figure is measured, in all its rounds together.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
@@ -57,6 +63,9 @@ struct Arguments {
     /// Where the Docker Engine answers.
     #[arg(long, env = "GPUAAS_DOCKER_SOCKET", default_value = "/var/run/docker.sock", value_name = "SOCKET")]
     docker: String,
+    /// The program configurable-http-proxy; without it the gateway is measured against nginx alone.
+    #[arg(long, value_name = "FILE")]
+    http_proxy: Option<PathBuf>,
     /// Also write the JSON to this file.
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -84,6 +93,8 @@ enum Part {
     Fleet,
     /// The registry against plain files, nginx and distribution.
     Registry,
+    /// The gateway against nginx and configurable-http-proxy.
+    Gateway,
     /// Sizes of the programs.
     Size,
 }
@@ -91,6 +102,15 @@ enum Part {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(role) = &arguments.role {
+        return match role.play().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bench: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run(&arguments).await {
         Ok(report) if arguments.strict && report.missed() > 0 => ExitCode::FAILURE,
         Ok(_) => ExitCode::SUCCESS,
@@ -140,6 +160,9 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     if wanted(Part::Registry) {
         registry::measure(&programs, round, &mut report).await?;
+    }
+    if wanted(Part::Gateway) {
+        gateway::measure(arguments.http_proxy.as_deref(), round, &mut report).await?;
     }
     if wanted(Part::Size) {
         sizes::measure(&programs, &mut report)?;

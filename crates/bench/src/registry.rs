@@ -3,22 +3,21 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ring::digest::{Context, SHA256};
 use serde_json::json;
 
+use crate::daemon::{Daemon, NGINX, PATIENCE, free_address, over};
 use crate::figures::{Goal, Report, float, median};
 use crate::http;
 use crate::process::cpu_seconds;
 use crate::{ROUNDS, Result, progress};
 
-const NGINX: &str = "/usr/sbin/nginx";
 const DISTRIBUTION: &str = "/usr/bin/docker-registry";
-const PATIENCE: Duration = Duration::from_secs(20);
 
 const LARGE: usize = 128 << 20;
 const SMALL: usize = 4 << 10;
@@ -51,45 +50,6 @@ pub(crate) async fn measure(programs: &Path, round: Duration, report: &mut Repor
         SMALL >> 10
     ));
     Ok(())
-}
-
-/// A process that serves, killed when dropped.
-struct Daemon {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Daemon {
-    fn start(command: &mut Command, address: SocketAddr) -> Result<Self> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let mut daemon = Self { child, address };
-        let started = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            if let Some(status) = daemon.child.try_wait()? {
-                return Err(format!("{} ended at once: {status}", command.get_program().display()).into());
-            }
-            if started.elapsed() > PATIENCE {
-                return Err(format!("{} does not listen", command.get_program().display()).into());
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(daemon)
-    }
-
-    fn cpu_seconds(&self) -> Result<f64> {
-        cpu_seconds(self.child.id())
-    }
-}
-
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -210,10 +170,6 @@ fn rate(bytes: usize, time: Duration) -> f64 {
 /// Of all rounds together, because the kernel counts in hundredths of a second.
 fn of_gigabyte(cpu: f64) -> f64 {
     cpu / float(u64::from(ROUNDS)) / (float(LARGE as u64) / 1e9)
-}
-
-fn over(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
-    ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
 }
 
 /// The three servers, with the same content in each.
