@@ -31,7 +31,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("custody", Sees::Only(&["domain"])),
     ("engines", Sees::Only(&["domain"])),
     ("registry", Sees::Only(&["oci", "domain", "agent-protocol", "faults"])),
-    ("gateway", Sees::Only(&["tunnel", "domain"])),
+    ("gateway", Sees::Only(&["domain", "program"])),
     (
         "control-plane",
         Sees::Only(&["store", "engines", "custody", "oci", "domain", "agent-protocol", "faults", "program"]),

@@ -59,6 +59,7 @@ pub(crate) fn routes() -> String {
                 Access::SignedIn => "any signed-in caller".to_owned(),
                 Access::Person => "any signed-in person".to_owned(),
                 Access::Node => "a node".to_owned(),
+                Access::Instance => "the instance itself".to_owned(),
                 Access::Needs(permission, scope) => {
                     format!("`{}` at the {}", permission.key(), scope_name(scope))
                 }

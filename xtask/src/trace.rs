@@ -82,7 +82,9 @@ fn rule_for(path: &Path) -> Option<Rule> {
             .is_some_and(|stem| stem == "tests" || stem.to_string_lossy().starts_with("test_"));
     match extension.as_str() {
         "rs" if !of_tests => Some(Rule::TestModule),
-        "py" | "ts" | "tsx" => Some(Rule::Whole),
+        "py" => Some(Rule::Whole),
+        // Of the web only what is called a test, such as e2e/launch.test.mjs: its sources name IDs too.
+        "ts" | "tsx" | "mjs" => path.to_string_lossy().contains(".test.").then_some(Rule::Whole),
         // Scripts have no extension, such as tests/contract/run.
         "rs" | "sh" | "" if of_tests => Some(Rule::Whole),
         _ => None,
@@ -138,6 +140,13 @@ mod tests {
         let text = "//! K-01\nfn f() {}\n#[cfg(test)]\nmod tests {\n    /// K-02\n}\n";
         assert_eq!(named_in(text, Rule::TestModule), [(5, "K-02")]);
         assert_eq!(named_in(text, Rule::Whole).len(), 2);
+    }
+
+    #[test]
+    fn of_the_web_only_tests_count() {
+        assert_eq!(rule_for(Path::new("e2e/launch.test.mjs")), Some(Rule::Whole));
+        assert_eq!(rule_for(Path::new("web/tests/next.test.ts")), Some(Rule::Whole));
+        assert_eq!(rule_for(Path::new("web/src/pages/launch/hints.ts")), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Apps, versions and entitlements on the wire.
 
 pub use gpuaas_domain::entitlement::{Channel, Terms};
+pub use gpuaas_domain::launch_form::FormUi as Ui;
 
 use gpuaas_domain::Timestamp;
 use gpuaas_domain::ids::AppVersionId;
@@ -34,6 +35,11 @@ pub struct AppVersion {
     pub publisher: Option<String>,
     pub support_level: Option<String>,
     pub notes: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
+    /// How its page appears in the shell; absent where it has none.
+    #[serde(default)]
+    pub ui: Option<Ui>,
     pub manifest_digest: String,
     pub version: i64,
     pub created_at: Timestamp,
@@ -95,5 +101,18 @@ pub struct ProjectCatalog {
 pub struct LaunchableApp {
     #[serde(flatten)]
     pub app: App,
+    /// Whether the project may launch it; what it may not is not listed here.
+    #[serde(default)]
+    pub entitled: bool,
+    /// Of the newest of `versions`, like all that follows.
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub publisher: Option<String>,
+    #[serde(default)]
+    pub support_level: Option<String>,
+    #[serde(default)]
+    pub ui: Option<Ui>,
+    /// The newest first; empty while there is none to launch.
     pub versions: Vec<AppVersion>,
 }

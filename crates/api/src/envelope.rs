@@ -61,4 +61,4 @@ pub struct PageQuery {
 /// Members of an answer that are shown once. An answer that has any of them also has `secret_redacted`, and a
 /// repeated request gets them as `null` with `secret_redacted` true.
 pub const SHOWN_ONCE: &[&str] =
-    &["secret", "token", "initial_password", "private_key_pem", "wrapped_private_key", "wrap_token"];
+    &["secret", "token", "url", "initial_password", "private_key_pem", "wrapped_private_key", "wrap_token"];

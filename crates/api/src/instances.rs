@@ -1,5 +1,7 @@
 //! Instances on the wire.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use gpuaas_agent_protocol::link::{ComponentStats, InstanceStats, LogLine};
@@ -9,10 +11,14 @@ pub use gpuaas_domain::instance::{Component, Endpoint, Member, StoredReceipt, Ti
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::report::Health;
 use gpuaas_domain::Timestamp;
+use gpuaas_domain::access::AccessMode;
+use gpuaas_domain::artifact::TrustState;
 use gpuaas_domain::ids::{AllocationId, AppVersionId, InstanceId, NodeId, ProjectId, RevisionId, TenantId};
 use gpuaas_domain::instance::{ControlPlaneScope, MemberRole, OperatingMode, RuntimeBackend};
 use gpuaas_domain::launch::Plan;
+use gpuaas_domain::launch_form::MountSource;
 use gpuaas_domain::lifecycle::{Operation, Status};
+use gpuaas_domain::manifest::MountKind;
 use gpuaas_domain::text::Slug;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +62,10 @@ pub struct LaunchRequest {
     /// The profile's parameters.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
+    /// How endpoints are to be reached, by their names; the others as the app has it.
+    #[schemars(length(max = 32))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub access: BTreeMap<String, AccessMode>,
     /// From a plan: refuse if the world has moved since.
     #[schemars(length(max = 80))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,16 +210,75 @@ pub struct InstanceDetail {
     pub members: Vec<Member>,
     pub components: Vec<Component>,
     pub gpus: Vec<String>,
+    /// What it runs from.
+    #[serde(default)]
+    pub image: Option<InstanceImage>,
+    /// Places for storage that its profile declares.
+    #[serde(default)]
+    pub mounts: Vec<InstanceMount>,
+    /// What was chosen at the launch, and the defaults of the rest.
+    #[serde(default)]
+    pub values: Map<String, Value>,
+    /// How its page appears in the shell; absent where it has none.
+    #[serde(default)]
+    pub ui: Option<crate::catalog::Ui>,
     pub access: Access,
     pub recent_events: Vec<TimelineEntry>,
+}
+
+/// The image of an instance, and what is known about it today.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct InstanceImage {
+    /// By digest.
+    pub reference: String,
+    pub digest: String,
+    /// Absent where it is not registered any more.
+    pub trust: Option<TrustState>,
+    /// The hash of the public key that stands for it.
+    pub signer: Option<String>,
+    pub variant: Option<String>,
+    pub channel: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct InstanceMount {
+    pub name: String,
+    pub path: String,
+    pub kind: MountKind,
+    pub read_only: bool,
+    /// What stands there.
+    pub source: MountSource,
 }
 
 /// How people reach it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<EndpointView>,
     /// Commands and addresses, in words.
     pub instructions: Vec<String>,
+}
+
+/// A declared port and how it is reached (J-10).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EndpointView {
+    #[serde(flatten)]
+    pub endpoint: Endpoint,
+    /// Its own address at the gateway; absent where it has none.
+    pub url: Option<String>,
+    /// Where the app's page opens.
+    pub path: String,
+    pub title: Option<String>,
+    pub health: EndpointHealth,
+}
+
+/// Whether something answers there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointHealth {
+    Ready,
+    Starting,
+    /// Nothing runs there.
+    Down,
 }
 
 /// What a launch would do.

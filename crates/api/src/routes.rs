@@ -49,6 +49,8 @@ pub enum Access {
     Person,
     /// A node with its own token, speaking about itself; nobody else.
     Node,
+    /// An app instance with its own token, speaking about itself: the one in the path, and nobody else.
+    Instance,
     Needs(Permission, ScopeKind),
 }
 
@@ -119,7 +121,7 @@ macro_rules! routes {
     (@body $($other:ident)?) => { BODY };
 }
 
-use Access::{Needs, Node, Person, Public, SignedIn};
+use Access::{Instance, Needs, Node, Person, Public, SignedIn};
 use Permission as P;
 use ScopeKind::{Platform, Project, Tenant};
 
@@ -214,6 +216,7 @@ routes! {
     NodeTrust: Get "/api/v1/node/trust", Node, None, Read, "Node agents", "The keys that sign orders, the era, and the server's time.";
     NodeInventoryPut: Put "/api/v1/node/inventory", Node, Some("nodes.inventory"), Write, "Node agents", "What the node has.", large;
     NodeReportPost: Post "/api/v1/node/reports", Node, Some("nodes.report"), Write, "Node agents", "What the node sees.", large;
+    InstanceIdentityRegister: Post "/api/v1/node/instances/{app_instance_id}/identity", Node, Some("nodes.instance_identity"), Write, "Node agents", "Show the key that the node made for one launch; the former one ends.";
     NodeImageAccess: Post "/api/v1/node/image-access", Node, Some("nodes.image_access"), Write, "Node agents", "The way to an image that an order names, if the node may have it now.";
 
     SkuList: Get "/api/v1/skus", SignedIn, None, Read, "SKUs", "What can be allocated, with today's prices.";
@@ -265,6 +268,7 @@ routes! {
     CatalogVersionList: Get "/api/v1/apps/catalog/{app_slug}/versions", SignedIn, None, Read, "Apps", "The versions of an app.";
     CatalogVersionGet: Get "/api/v1/apps/catalog/{app_slug}/versions/{app_version}", SignedIn, None, Read, "Apps", "One version with its manifest.";
     ProjectCatalog: Get "/api/v1/projects/{project_id}/apps/catalog", Needs(P::ProjectRead, Project), None, Read, "Apps", "The apps this project may launch.";
+    AppForm: Post "/api/v1/projects/{project_id}/apps/{app_slug}/form", Needs(P::InstanceCreate, Project), Some("apps.form"), Read, "Apps", "The launch form of an app, resolved for this project with the values so far; changes nothing.";
     TenantEntitlementList: Get "/api/v1/tenants/{tenant_id}/apps/entitlements", Needs(P::EntitlementRead, Tenant), None, Read, "Entitlements", "What a tenant may launch.";
     TenantEntitlementSet: Put "/api/v1/tenants/{tenant_id}/apps/entitlements/{app_slug}", Needs(P::EntitlementManage, Tenant), Some("apps.entitlement_set"), Write, "Entitlements", "Allow a tenant an app, or take it back.";
     EntitlementList: Get "/api/v1/projects/{project_id}/apps/entitlements", Needs(P::EntitlementRead, Project), None, Read, "Entitlements", "What a project may launch, and by whose word.";
@@ -284,7 +288,19 @@ routes! {
     InstanceReceipt: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/receipt", Needs(P::InstanceRead, Project), None, Read, "Instances", "The proof that nothing is left.";
     InstanceStats: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/stats", Needs(P::InstanceRead, Project), None, Read, "Instances", "What an instance uses right now.";
     InstanceLogs: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/logs", Needs(P::InstanceAccess, Project), None, Read, "Instances", "An instance's logs, one JSON text per line.", streaming;
+    EndpointOpen: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/open", Needs(P::InstanceAccess, Project), Some("apps.endpoint.opened"), Write, "Access", "An address that opens an app's endpoint in the browser, once.";
+    EndpointPublicSet: Put "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/public-access", Needs(P::InstanceExpose, Project), Some("apps.endpoint.exposed"), Write, "Access", "Say who besides those with access comes in at a public endpoint.";
+    EndpointTokenList: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/tokens", Needs(P::InstanceAccess, Project), None, Read, "Access", "The tokens that open an endpoint.";
+    EndpointTokenCreate: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/tokens", Needs(P::InstanceAccess, Project), Some("apps.endpoint.token_created"), Write, "Access", "Make a token for programs that call one endpoint; shown once.";
+    EndpointTokenRevoke: Delete "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/tokens/{token_id}", Needs(P::InstanceAccess, Project), Some("apps.endpoint.token_revoked"), Write, "Access", "End a token of an endpoint; open connections close within seconds.";
+    EndpointResolve: Get "/api/v1/app-endpoints/{label}", SignedIn, None, Read, "Access", "Whose endpoint a host name of the gateway is.";
+    IdentityKeys: Get "/api/v1/auth/identity-keys", Public, None, Free, "Sign-in", "The keys that sign what the gateway tells apps about who is there.";
     InstanceForward: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/forward", Needs(P::InstanceAccess, Project), None, Read, "Instances", "A private tunnel to a declared port (WebSocket, one connection each).", streaming;
+
+    OwnStatus: Get "/api/v1/app-instances/{app_instance_id}/status", Instance, None, Read, "Own instance", "What the instance may know about itself.";
+    OwnHeartbeat: Post "/api/v1/app-instances/{app_instance_id}/heartbeat", Instance, Some("own_instance.heartbeat"), Write, "Own instance", "The app says that it lives.";
+    OwnMemberEmit: Post "/api/v1/app-instances/{app_instance_id}/members", Instance, Some("own_instance.member"), Write, "Own instance", "The app tells that a member joined, left or failed.";
+    OwnMetering: Post "/api/v1/app-instances/{app_instance_id}/metering", Instance, Some("own_instance.metering"), Write, "Own instance", "The app tells what was used; each record counts once.";
 
     PlatformAuditList: Get "/api/v1/audit", Needs(P::AuditRead, Platform), None, Read, "Audit", "All audit rows.";
     AuditVerify: Get "/api/v1/audit/verify", Needs(P::AuditVerify, Platform), None, Read, "Audit", "Check a stretch of the hash chains; names the first row that does not fit.";
@@ -349,6 +365,7 @@ mod tests {
                         "{route:?} is public"
                     );
                 }
+                Instance => assert!(row.path.contains("{app_instance_id}"), "{route:?}"),
                 SignedIn | Person | Node => {}
             }
         }

@@ -37,6 +37,21 @@ impl From<identity::ServiceAccount> for ServiceAccount {
     }
 }
 
+/// Which accounts to list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountQuery {
+    #[schemars(range(min = 1, max = 200))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    #[schemars(length(max = 512))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// `operator` (those that people made) unless said; `instance` for the accounts of app instances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<AccountKind>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceAccountDetail {
     #[serde(flatten)]

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     allocation, artifact, audit, catalog, completion, context, doctor, entitlement, event, forward, instance,
-    key, login, node, project, registry, role, service_account, sku, tenant, token, user, whoami,
+    key, login, node, open, project, registry, role, service_account, sku, tenant, token, user, whoami,
 };
 use crate::printer::Output;
 
@@ -34,7 +34,7 @@ Examples:
   gpuaas tenant create acme && gpuaas project create lab --tenant acme
   gpuaas allocation request --sku gpu-1 --wait
   gpuaas app publish ./jupyter --release --entitle
-  gpuaas instance create jupyter --allocation gpu-1 && gpuaas port-forward jupyter
+  gpuaas instance create jupyter --allocation gpu-1 --name jupyter && gpuaas open jupyter
   gpuaas audit verify --stream all
   gpuaas doctor";
 
@@ -142,6 +142,14 @@ pub(crate) enum Command {
     /// Apps that run
     #[command(subcommand)]
     Instance(instance::InstanceCommand),
+    /// Open an app in the browser
+    #[command(
+        after_help = "Examples:\n  gpuaas open jupyter\n  gpuaas open jupyter --path /lab/tree/notes.ipynb\n  gpuaas open jupyter --print"
+    )]
+    Open(open::OpenArgs),
+    /// Who and what reaches an app's endpoints
+    #[command(subcommand)]
+    Endpoint(open::EndpointCommand),
     /// Reach a port of an instance from this machine; the same as `instance forward`
     #[command(
         after_help = "Examples:\n  gpuaas port-forward jupyter\n  gpuaas port-forward jupyter --port 8888 --local-port 8888"

@@ -13,11 +13,13 @@ pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod entitlement;
 pub(crate) mod event;
+pub(crate) mod form;
 pub(crate) mod forward;
 pub(crate) mod instance;
 pub(crate) mod key;
 pub(crate) mod login;
 pub(crate) mod node;
+pub(crate) mod open;
 pub(crate) mod place;
 pub(crate) mod project;
 pub(crate) mod publish;
@@ -52,6 +54,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Key(command) => key::run(app, command).await,
         Command::Entitlement(command) => entitlement::run(app, command).await,
         Command::Instance(command) => instance::run(app, command).await,
+        Command::Open(args) => open::open(&app.session()?, &args).await,
+        Command::Endpoint(command) => open::run(app, command).await,
         Command::PortForward(args) => forward::run(&app.session()?, &args).await,
         Command::Audit(command) => audit::run(app, command).await,
         Command::Event(command) => event::run(app, command).await,

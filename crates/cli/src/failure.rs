@@ -167,6 +167,9 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
         "no_capacity" => "try a smaller SKU, or ask an operator for room",
         "name_taken" => "choose another name, or look at the one that has it with `list`",
         "port_not_declared" => "`gpuaas instance get` shows the ports that the app declares",
+        "public_access_off" => {
+            "the operator's setting gateway.public_access decides how open endpoints may be"
+        }
         "idempotency_key_reused" => "run the command again; it makes a new key each time",
         _ => "",
     };

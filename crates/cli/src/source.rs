@@ -83,6 +83,10 @@ pub(crate) fn open(path: &Path) -> Result<(Vec<u8>, Format, PathBuf)> {
         let json = bytes.trim_ascii_start().starts_with(b"{");
         return Ok((bytes, if json { Format::Json } else { Format::Yaml }, PathBuf::new()));
     }
+    if std::fs::metadata(path).is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
+        return Err(Failure::usage(format!("there is no folder or file {}", path.display()))
+            .fix("name the folder that holds app.yaml or app.json, or the manifest itself"));
+    }
     let path = if path.is_dir() { &in_folder(path)? } else { path };
     let format = match path.extension().and_then(|end| end.to_str()) {
         Some("json") => Format::Json,
@@ -256,8 +260,13 @@ impl Source {
                 fault(number, "build", format!("There is no folder {}.", folder.display()))
             }
             From::Build(folder) if recipe(&self.base.join(folder)).is_none() => {
-                let folder = folder.display();
-                fault(number, "build", format!("{folder} holds neither a program `build` nor a Dockerfile."))
+                let shown = folder.display();
+                let message = if self.base.join(folder).join("build").is_file() {
+                    format!("The program `build` in {shown} may not be run; use chmod +x {shown}/build.")
+                } else {
+                    format!("{shown} holds neither a program `build` nor a Dockerfile.")
+                };
+                fault(number, "build", message)
             }
             From::Layout(folder) if !self.base.join(folder).join("oci-layout").is_file() => {
                 fault(number, "image", format!("{} is no folder with an OCI layout.", folder.display()))

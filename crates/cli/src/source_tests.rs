@@ -105,6 +105,17 @@ fn every_fault_has_its_place() {
 }
 
 #[test]
+fn a_mistyped_folder_is_said_to_be_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["hello", "app.yaml", "hello/app.toml"] {
+        let error = open(&folder.path().join(name)).unwrap_err().body().unwrap().error;
+        assert!(error.message.starts_with("there is no folder or file "), "{}", error.message);
+    }
+    let error = open(folder.path()).unwrap_err().body().unwrap().error;
+    assert!(error.message.ends_with("holds no app.yaml or app.json"), "{}", error.message);
+}
+
+#[test]
 fn a_folder_to_build_has_a_program_or_a_dockerfile() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("image");
@@ -113,7 +124,8 @@ fn a_folder_to_build_has_a_program_or_a_dockerfile() {
     let check = || read(text.as_bytes(), Format::Yaml, folder.path()).unwrap().check();
     assert!(check().unwrap_err()[0].message.contains("neither a program"));
     std::fs::write(image.join("build"), "#!/bin/sh\n").unwrap();
-    assert!(check().is_err(), "a file that cannot be run is no program");
+    let told = check().unwrap_err()[0].message.clone();
+    assert!(told.contains("chmod +x image/build"), "a file that cannot be run is no program: {told}");
     std::fs::write(image.join("Dockerfile"), "FROM scratch\n").unwrap();
     check().unwrap();
     assert_eq!(recipe(&image), Some(Recipe::Dockerfile));

@@ -18,6 +18,7 @@ allocation release
 allocation request
 app catalog
 app deprecate
+app form
 app get
 app list
 app move
@@ -46,6 +47,10 @@ context set-tenant
 context show
 context use
 doctor
+endpoint expose
+endpoint token-create
+endpoint token-list
+endpoint token-revoke
 entitlement disable
 entitlement enable
 entitlement list
@@ -78,6 +83,7 @@ node list
 node revoke
 node rotate-task-key
 node uncordon
+open
 port-forward
 project bind
 project bindings
@@ -187,6 +193,22 @@ fn every_command_says_what_it_does_and_shows_an_example() {
 fn parse(line: &str) -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches_from(line.split_whitespace())?;
     Cli::from_arg_matches(&matches)
+}
+
+/// P-01: the line that a launch form ends with is one that this program understands, with every option there is.
+#[test]
+fn the_line_of_a_form_is_understood() {
+    let golden = include_str!("../../domain/src/launch_form/tests/sample.json");
+    let form: serde_json::Value = serde_json::from_str(golden).unwrap();
+    let line = form["command"].as_str().unwrap();
+    let more = "--name mine --gpus 1 --cpu 4500m --memory 6000 --host-port 9001 --variant cpu --set n=3 --set text=a=b";
+    for line in [line.to_owned(), format!("{line} {more}")] {
+        let parsed = parse(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert!(matches!(
+            parsed.command,
+            crate::args::Command::Instance(crate::commands::instance::InstanceCommand::Create { .. })
+        ));
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gpuaas_api::allocations::Price;
 use gpuaas_domain::Timestamp;
+pub(crate) use gpuaas_domain::text::cpus;
 
 const MICROS: u64 = 1_000_000;
 /// What the platform takes at most, in millionths.
@@ -181,12 +182,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 pub(crate) fn mib(mib: i64) -> String {
     bytes(u64::try_from(mib).unwrap_or(0).saturating_mul(1024 * 1024))
-}
-
-/// Processors from thousandths, without zeros that say nothing.
-pub(crate) fn cpus(millis: i64) -> String {
-    let text = format!("{}.{:03}", millis / 1000, millis.unsigned_abs() % 1000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 pub(crate) fn span(span: Duration) -> String {

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) mod apps;
 pub(crate) mod compute;
+pub(crate) mod form;
 pub(crate) mod instances;
 pub(crate) mod receipt;
 pub(crate) mod registry;

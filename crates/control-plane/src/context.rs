@@ -7,7 +7,7 @@ use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{self, Actor, Denial, Grant, Permission, Permit, Scope};
 use gpuaas_domain::identity::{ServiceAccount, User};
 use gpuaas_domain::ids::{
-    AuditId, EventId, KeyId, NodeId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId,
+    AuditId, EventId, InstanceId, KeyId, NodeId, PersonalTokenId, ProjectId, SessionId, TenantId, UserId,
 };
 use gpuaas_domain::standing::Standing;
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
@@ -23,6 +23,11 @@ pub enum Credential {
     PersonalToken(PersonalTokenId),
     ServiceAccountToken(KeyId),
     NodeToken,
+    /// An instance speaking for itself, and the key that bought the token.
+    InstanceToken {
+        instance: InstanceId,
+        key: KeyId,
+    },
 }
 
 /// A caller we know, with everything they hold at this moment.
@@ -174,6 +179,26 @@ impl OpContext {
         }
     }
 
+    /// The instance calling, and its key; only routes for instances get here.
+    pub fn instance(&self) -> Result<(InstanceId, KeyId)> {
+        match self.known()?.credential {
+            Credential::InstanceToken { instance, key } => Ok((instance, key)),
+            Credential::Session(_)
+            | Credential::PersonalToken(_)
+            | Credential::ServiceAccountToken(_)
+            | Credential::NodeToken => Err(Error::not_found()),
+        }
+    }
+
+    /// The instance in the path must be the one that calls: another one looks missing, as everywhere.
+    pub async fn permit_own_instance(&self, id: InstanceId) -> Result<()> {
+        let (own, _) = self.instance()?;
+        if own == id {
+            return Ok(());
+        }
+        self.refuse_invisible(ObjectRef::new("app_instance", id)).await.map(drop)
+    }
+
     /// The same call as if it had come by the route that needs this permission: for aliases, which learn only from the
     /// object which project they speak about.
     #[must_use]
@@ -232,7 +257,9 @@ impl OpContext {
             return self.refuse_missing(object).await;
         };
         let permit = self.decide(permission, located.scope, object.clone()).await?;
-        let may_mend = permission.is_read() || permission == Permission::ProjectManage;
+        // How open an endpoint is can be taken back in what is suspended; nothing there is open meanwhile.
+        let may_mend = permission.is_read()
+            || matches!(permission, Permission::ProjectManage | Permission::InstanceExpose);
         let permit = self
             .check_standing(
                 known,

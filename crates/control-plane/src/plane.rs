@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::node_link::{NoLinks, NodeLink};
+use crate::operations::access::GatewaySettings;
 use crate::registry::{RegistryDoor, RegistryKeys, RegistrySettings};
 
 #[derive(Clone, Debug)]
@@ -29,6 +30,7 @@ pub struct Settings {
     pub wrap_ttl_seconds: i64,
     pub launch: LaunchSettings,
     pub registry: RegistrySettings,
+    pub gateway: GatewaySettings,
 }
 
 /// What launches turn on.
@@ -67,6 +69,7 @@ impl Default for Settings {
             wrap_ttl_seconds: 60 * 60,
             launch: LaunchSettings::default(),
             registry: RegistrySettings::default(),
+            gateway: GatewaySettings::default(),
         }
     }
 }

@@ -16,7 +16,7 @@ use gpuaas_domain::ids::{
 };
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_oci::{Credentials, Registry, SecretText};
-use gpuaas_store::artifacts::RegistryKey;
+use gpuaas_store::registry_access::RegistryKey;
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,

@@ -14,11 +14,22 @@ pub enum OpaqueKind {
     LoginLink,
     Wrap,
     RegistryCredential,
+    AccessCode,
+    AppSession,
+    EndpointToken,
 }
 
 impl OpaqueKind {
-    const ALL: [Self; 5] =
-        [Self::Session, Self::PersonalToken, Self::LoginLink, Self::Wrap, Self::RegistryCredential];
+    const ALL: [Self; 8] = [
+        Self::Session,
+        Self::PersonalToken,
+        Self::LoginLink,
+        Self::Wrap,
+        Self::RegistryCredential,
+        Self::AccessCode,
+        Self::AppSession,
+        Self::EndpointToken,
+    ];
 
     /// Distinct and easy to find by secret scanners.
     pub fn prefix(self) -> &'static str {
@@ -28,6 +39,9 @@ impl OpaqueKind {
             Self::LoginLink => "gpul",
             Self::Wrap => "gpuw",
             Self::RegistryCredential => "gpur",
+            Self::AccessCode => "gpuc",
+            Self::AppSession => "gpua",
+            Self::EndpointToken => "gpue",
         }
     }
 }

@@ -590,6 +590,33 @@ mod tests {
         }
     }
 
+    /// F-23: a key is what its fingerprint says; revoked under one name it counts under none.
+    #[test]
+    fn a_key_revoked_under_one_name_counts_under_none() {
+        let at = |seconds: i64| Timestamp::from_unix_seconds(seconds).unwrap();
+        let key = |number: u128, fingerprint: &str| TrustKey {
+            id: TrustKeyId::new(Uuid::from_u128(number)),
+            owner: None,
+            name: number.to_string(),
+            fingerprint: fingerprint.into(),
+            algorithm: String::new(),
+            public_key: String::new(),
+            valid_until: None,
+            revoked_at: None,
+            revoked_reason: None,
+            version: 1,
+            created_at: at(1),
+        };
+        let revoked = TrustKey { revoked_at: Some(at(5)), ..key(2, "stolen") };
+        let over = TrustKey { valid_until: Some(at(10)), ..key(4, "over") };
+        let keys = vec![key(1, "stolen"), revoked, key(3, "good"), over, key(5, "over"), key(6, "stolen")];
+        let good = |now: i64| -> Vec<String> {
+            good_keys(keys.clone(), at(now)).into_iter().map(|key| key.name).collect()
+        };
+        assert_eq!(good(9), ["3", "4", "5"]);
+        assert_eq!(good(10), ["3", "5"], "an end of time is of one name only");
+    }
+
     /// F-04, F-30: one name per repository, whatever it was called by; the rest is refused.
     #[test]
     fn names_lead_to_one_canonical_repository_or_to_none() {

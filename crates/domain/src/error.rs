@@ -135,6 +135,13 @@ impl Error {
         self
     }
 
+    /// With everything that is wrong, where the first fault has named the refusal.
+    #[must_use]
+    pub fn with_fields(mut self, fields: Vec<FieldError>) -> Self {
+        self.0.fields = fields;
+        self
+    }
+
     #[must_use]
     pub fn with_internal(mut self, what: impl Into<String>) -> Self {
         self.0.internal = Some(what.into());

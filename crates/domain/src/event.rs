@@ -80,6 +80,7 @@ event_types! {
     InstanceDecommissioned = "apps.instance.decommissioned", "The instance is gone; there is a receipt.";
     InstanceFailed = "apps.instance.failed", "The instance failed; the reason says why.";
     InstanceHealthChanged = "apps.instance.health_changed", "The instance became healthy or unhealthy.";
+    EndpointExposed = "apps.endpoint.exposed", "Who may come in at a public endpoint changed.";
     TaskKeyRotated = "platform.task_key_rotated", "The platform signs orders to nodes with a new key.";
     TokenSigningKeyRotated = "platform.token_key_rotated", "The platform signs machine tokens with a new key.";
 }

@@ -75,6 +75,7 @@ permissions! {
     InstanceRead = "apps.instance.read", "See app instances.";
     InstanceCreate = "apps.instance.create", "Launch app instances.";
     InstanceDelete = "apps.instance.delete", "Stop and decommission app instances.";
+    InstanceExpose = "apps.instance.expose", "Open an app's public endpoint to holders of its key, or to everybody.";
     InstanceUpgrade = "apps.instance.upgrade", "Upgrade app instances.";
     InstanceRollback = "apps.instance.rollback", "Roll app instances back.";
 }
@@ -112,6 +113,7 @@ impl Permission {
                 | P::TrustKeyManage
                 | P::EntitlementRead
                 | P::EntitlementManage
+                | P::InstanceExpose
         )
     }
 }
@@ -215,6 +217,7 @@ impl BuiltinRole {
                 P::InstanceForce,
                 P::InstanceRead,
                 P::InstanceCreate,
+                P::InstanceExpose,
                 P::InstanceDelete,
                 P::InstanceUpgrade,
                 P::InstanceRollback,
@@ -243,6 +246,7 @@ impl BuiltinRole {
                 P::InstanceForce,
                 P::InstanceRead,
                 P::InstanceCreate,
+                P::InstanceExpose,
                 P::InstanceDelete,
                 P::InstanceUpgrade,
                 P::InstanceRollback,

@@ -117,6 +117,8 @@ typed_id! {
     TaskId,
     /// A stretch of time that may be charged.
     IntervalId,
+    /// What an app said that was used.
+    MeteringRecordId,
     /// Something held for an instance or allocation: a device, a port.
     ReservationId,
     /// A place for the images of one app.
@@ -127,6 +129,12 @@ typed_id! {
     TrustKeyId,
     /// What opens one repository for a short while.
     RegistryCredentialId,
+    /// Exchanged once for a session with an endpoint.
+    AccessCodeId,
+    /// A person's session with one endpoint.
+    AppSessionId,
+    /// A program's token for one endpoint.
+    EndpointTokenId,
 }
 
 #[cfg(test)]

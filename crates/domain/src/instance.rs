@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Timestamp;
+use crate::access::{AccessMode, Label, PublicAccess};
 use crate::iam::Scope;
 use crate::ids::{
     AllocationId, AppVersionId, InstanceId, MemberId, NodeId, ProjectId, RevisionId, TaskId, TenantId,
     TimelineId,
 };
 use crate::lifecycle::{Failure, Operation, State, Status, named};
+use crate::manifest::EndpointPolicy;
 
 named! {
     #[derive(Default)]
@@ -188,6 +190,21 @@ pub struct Component {
     pub started_at: Option<Timestamp>,
 }
 
+impl Component {
+    /// One that was ordered and that nobody has seen yet.
+    pub fn unseen(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            container_id: None,
+            running: false,
+            ready: false,
+            restarts: 0,
+            exit_code: None,
+            started_at: None,
+        }
+    }
+}
+
 /// A declared port of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Endpoint {
@@ -197,6 +214,15 @@ pub struct Endpoint {
     pub expose: String,
     /// On the node's own 127.0.0.1.
     pub host_port: Option<i64>,
+    /// How it is reached (J-12).
+    pub mode: AccessMode,
+    /// Who comes in besides those with access, where the mode is `public`.
+    pub public_access: PublicAccess,
+    /// The first part of its host name at the gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Label>,
+    #[serde(skip)]
+    pub policy: EndpointPolicy,
 }
 
 /// A line of an instance's timeline (H-14).

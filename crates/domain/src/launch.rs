@@ -1,6 +1,10 @@
 //! The plan of a launch: one pure function over what is asked and what is there. `plan` and `create` run the same one,
 //! so what was shown is what is done, or the difference is told.
 
+pub(crate) mod images;
+pub(crate) mod target;
+
+use std::collections::BTreeMap;
 use std::str::FromStr as _;
 
 use gpuaas_agent_protocol::Digest;
@@ -10,21 +14,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::allocation::{Allocation, AllocationState, BoundaryMode, Price, Shape, prices_at};
-use crate::artifact::{self, Artifact, Channels, TrustMode, TrustState};
+use crate::access::{self, AccessMode, PublicAccess};
+use crate::allocation::{Allocation, BoundaryMode, Price, prices_at};
+use crate::artifact::{Artifact, Channels, TrustMode, TrustState};
 use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
+use crate::launch_form::values::{self, Resolved};
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{CapacityShape, Component, Expose, Image, Manifest, Profile};
+use crate::manifest::{Component, Expose, Image, Manifest, Port, Profile};
 use crate::node::{GpuDevice, Node};
 use crate::render::container::{self, Bindings};
+use crate::text::member_at;
 use crate::{Error, FieldError, Kind, Result, Timestamp};
-
-/// What a component gets where its profile says nothing.
-const DEFAULT_CPU_MILLIS: i64 = 1000;
-const DEFAULT_MEMORY_MIB: i64 = 512;
 
 /// What the caller wants.
 #[derive(Clone, Debug, Default)]
@@ -37,9 +40,11 @@ pub struct Wish {
     pub variant: Option<String>,
     pub operating_mode: Option<OperatingMode>,
     pub values: Map<String, Value>,
+    /// How endpoints are to be reached, by their names; the others as the app has it.
+    pub access: BTreeMap<String, AccessMode>,
 }
 
-/// What is there, as of one moment.
+/// The version that is to run and the rules it runs under, as of one moment.
 pub struct View<'a> {
     pub version_id: AppVersionId,
     pub manifest: &'a Manifest,
@@ -47,8 +52,22 @@ pub struct View<'a> {
     /// It was launched before: its version may have been deprecated since, and it stays operable (E-15).
     pub existing: bool,
     pub entitlement: &'a Layers,
+    /// What the manifest's references mean.
+    pub images: &'a [KnownImage],
+    pub trust: TrustMode,
+    pub channels: &'a Channels,
+    pub boundary: BoundaryMode,
+    /// The most that endpoints may be open to the world.
+    pub public_ceiling: PublicAccess,
+    pub now: Timestamp,
+}
+
+/// An allocation, and what is free of it.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
     pub allocation: &'a Allocation,
-    pub node: &'a Node,
+    /// Absent until the allocation is granted.
+    pub node: Option<&'a Node>,
     /// The allocation's own devices, by index.
     pub gpus: &'a [GpuDevice],
     /// Those that instances hold.
@@ -56,13 +75,7 @@ pub struct View<'a> {
     pub cpu_millis_in_use: i64,
     pub memory_mib_in_use: i64,
     pub ports_in_use: &'a [i64],
-    /// What the manifest's references mean.
-    pub images: &'a [KnownImage],
-    pub trust: TrustMode,
-    pub channels: &'a Channels,
-    pub boundary: BoundaryMode,
     pub prices: &'a [Price],
-    pub now: Timestamp,
 }
 
 /// An image that a manifest names, and what it was found to mean.
@@ -96,6 +109,8 @@ pub struct Plan {
     pub app_version_id: AppVersionId,
     pub artifact_digest: String,
     pub artifact: PlannedArtifact,
+    /// What was chosen, and the defaults of the rest.
+    pub values: Map<String, Value>,
     pub allocation_id: AllocationId,
     pub node_id: NodeId,
     pub node_name: String,
@@ -149,18 +164,23 @@ impl Plan {
 }
 
 /// Checks, artifact, placement, rendering, price, in this order. Every refusal is a code and a sentence.
-pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
+pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
     check_launchable(view)?;
-    check_target(view)?;
     let profile = view.manifest.expand();
     let component = single_component(view.manifest, &profile)?;
-    check_values(view.manifest, component, wish)?;
-    check_compatibility(view)?;
-    let gpus = bind_gpus(view, &profile, wish)?;
-    let (cpu_millis, memory_mib) = share(view, &profile, wish)?;
-    let image = choose_image(view, component, &gpus, wish)?;
-    let (image, artifact) = check_artifact(view, image)?;
-    check_port(view, component, wish)?;
+    let Resolved { values, mut faults } = values::resolve(view.manifest, &wish.values);
+    let (needs, out_of_bounds) = target::needs(&profile, wish, Some(target), view.existing);
+    faults.extend(out_of_bounds);
+    if !faults.is_empty() {
+        return Err(values::refusal(faults));
+    }
+    check_fixed(component)?;
+    target::refuse(target::obstacles(view, target, needs))?;
+    let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
+    let gpus = target::bound_gpus(target, needs);
+    let (image, artifact) = images::pin(view, images::choose(view, component, &gpus, wish)?)?;
+    check_port(target, component, wish)?;
+    let endpoints = endpoints(component, wish, view.public_ceiling)?;
     let bindings = Bindings {
         gpus: gpus
             .iter()
@@ -170,11 +190,51 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
                 simulated: gpu.simulated,
             })
             .collect(),
-        cpu_millis: u32::try_from(cpu_millis).unwrap_or(u32::MAX),
-        memory_mib: u32::try_from(memory_mib).unwrap_or(u32::MAX),
+        cpu_millis: u32::try_from(needs.cpu_millis).unwrap_or(u32::MAX),
+        memory_mib: u32::try_from(needs.memory_mib).unwrap_or(u32::MAX),
         host_port: wish.host_port,
     };
-    let rendered = container::render(&profile, component, &image, &bindings);
+    let rendered = render(&profile, component, &image, &bindings)?;
+    let text = serde_json::to_string(&rendered).map_err(|error| Error::internal(error.to_string()))?;
+    let (held_cpu_millis, held_memory_mib) = target::held(view.manifest, target, needs);
+    Ok(Plan {
+        app_slug: view.manifest.slug.to_string(),
+        app_version: view.manifest.version.to_string(),
+        app_version_id: view.version_id,
+        artifact_digest: image.reference.digest().to_string(),
+        artifact,
+        values,
+        allocation_id: target.allocation.id,
+        node_id: node.id,
+        node_name: node.name.clone(),
+        simulated: node.is_simulated() || gpus.iter().any(|gpu| gpu.simulated),
+        // The hint is heard, but only one mode is offered so far.
+        operating_mode: OperatingMode::TenantDedicated,
+        control_plane_scope: ControlPlaneScope::Project,
+        runtime_backend: RuntimeBackend::LaunchableOci,
+        tenant_boundary_mode: view.boundary.name().to_owned(),
+        execution_engine: "node_agent".to_owned(),
+        gpu_ids: gpus.iter().map(|gpu| gpu.id).collect(),
+        gpus: gpus.iter().map(|gpu| gpu.device_uuid.clone()).collect(),
+        cpu_millis: needs.cpu_millis,
+        memory_mib: needs.memory_mib,
+        held_cpu_millis,
+        held_memory_mib,
+        host_port: wish.host_port,
+        endpoints,
+        prices: prices_at(target.prices, view.now).into_iter().cloned().collect(),
+        rendered_digest: Digest::of(text.as_bytes()).to_string(),
+        rendered,
+    })
+}
+
+fn render(
+    profile: &Profile,
+    component: &Component,
+    image: &Image,
+    bindings: &Bindings,
+) -> Result<WorkloadSpec> {
+    let rendered = container::render(profile, component, image, bindings);
     rendered.check().map_err(|fault| {
         Error::new(
             Kind::Unprocessable,
@@ -184,39 +244,10 @@ pub fn plan(view: &View<'_>, wish: &Wish) -> Result<Plan> {
         .with_param("path", fault.path.clone())
         .with_internal(fault.to_string())
     })?;
-    let text = serde_json::to_string(&rendered).map_err(|error| Error::internal(error.to_string()))?;
-    let exclusive = view.manifest.compatibility.requires_exclusive_node;
-    Ok(Plan {
-        app_slug: view.manifest.slug.to_string(),
-        app_version: view.manifest.version.to_string(),
-        app_version_id: view.version_id,
-        artifact_digest: image.reference.digest().to_string(),
-        artifact,
-        allocation_id: view.allocation.id,
-        node_id: view.node.id,
-        node_name: view.node.name.clone(),
-        simulated: view.node.is_simulated() || gpus.iter().any(|gpu| gpu.simulated),
-        // The hint is heard, but only one mode is offered so far.
-        operating_mode: OperatingMode::TenantDedicated,
-        control_plane_scope: ControlPlaneScope::Project,
-        runtime_backend: RuntimeBackend::LaunchableOci,
-        tenant_boundary_mode: view.boundary.name().to_owned(),
-        execution_engine: "node_agent".to_owned(),
-        gpu_ids: gpus.iter().map(|gpu| gpu.id).collect(),
-        gpus: gpus.iter().map(|gpu| gpu.device_uuid.clone()).collect(),
-        cpu_millis,
-        memory_mib,
-        held_cpu_millis: if exclusive { view.allocation.vcpu * 1000 } else { cpu_millis },
-        held_memory_mib: if exclusive { view.allocation.memory_mib } else { memory_mib },
-        host_port: wish.host_port,
-        endpoints: endpoints(component, wish.host_port),
-        prices: prices_at(view.prices, view.now).into_iter().cloned().collect(),
-        rendered_digest: Digest::of(text.as_bytes()).to_string(),
-        rendered,
-    })
+    Ok(rendered)
 }
 
-fn check_launchable(view: &View<'_>) -> Result<()> {
+pub(crate) fn check_launchable(view: &View<'_>) -> Result<()> {
     let not_entitled = || {
         Error::forbidden(
             "not_entitled",
@@ -250,25 +281,7 @@ fn check_launchable(view: &View<'_>) -> Result<()> {
     Err(not_entitled())
 }
 
-fn check_target(view: &View<'_>) -> Result<()> {
-    if view.allocation.state != AllocationState::Active {
-        return Err(Error::conflict(
-            "allocation_not_active",
-            format!("The allocation is {}; launch on an active one.", view.allocation.state.name()),
-        )
-        .with_param("state", view.allocation.state.name()));
-    }
-    if let Some(obstacle) = view.node.obstacles().into_iter().next() {
-        return Err(Error::conflict(
-            "node_not_ready",
-            format!("The allocation's node takes no work. {}", obstacle.message),
-        )
-        .with_param("reason", obstacle.code));
-    }
-    Ok(())
-}
-
-fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p Component> {
+pub(crate) fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p Component> {
     let unavailable = |what: String| Error::new(Kind::Unprocessable, "engine_not_available", what);
     match profile.components.as_slice() {
         [only] if manifest.backend() == RuntimeBackend::LaunchableOci => Ok(only),
@@ -280,273 +293,25 @@ fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p
     }
 }
 
-fn check_values(manifest: &Manifest, component: &Component, wish: &Wish) -> Result<()> {
-    let unknown: Vec<FieldError> = wish
-        .values
-        .keys()
-        .filter(|name| !manifest.parameters.contains_key(name.as_str()))
-        .map(|name| {
-            FieldError::new(
-                format!("/values/{}", name.replace('~', "~0").replace('/', "~1")),
-                "unknown_value",
-                "The profile has no such parameter.",
-            )
-        })
-        .collect();
-    if !unknown.is_empty() {
-        return Err(Error::fields(unknown));
-    }
-    let written = component.command.iter().chain(component.env.iter().map(|variable| &variable.value));
-    if !wish.values.is_empty() || written.into_iter().any(|text| text.contains("${")) {
-        return Err(Error::new(
-            Kind::Unprocessable,
-            "expression_not_supported",
-            "This profile takes values into its command or environment, which this platform cannot do yet.",
-        ));
-    }
-    Ok(())
+/// Another project's allocation is none.
+pub fn unknown_allocation() -> FieldError {
+    FieldError::new(target::PATH, "unknown_allocation", "The project has no such allocation.")
 }
 
-/// Every key that does not fit is named (I-03).
-fn check_compatibility(view: &View<'_>) -> Result<()> {
-    let wanted = &view.manifest.compatibility;
-    let mut faults = Vec::new();
-    let mut note = |key: &'static str, message: String| {
-        faults.push(FieldError::new("/target_allocation_id", key, message));
-    };
-    let shape = match view.allocation.shape {
-        Shape::Baremetal => CapacityShape::Baremetal,
-        Shape::GpuSlice => CapacityShape::GpuSlice,
-    };
-    if !wanted.requires_capacity_shape.contains(&shape) {
-        note(
-            "requires_capacity_shape",
-            format!("The app does not run on a {} allocation.", view.allocation.shape.name()),
-        );
+/// A command or variable that takes values in cannot be made yet.
+pub(crate) fn check_fixed(component: &Component) -> Result<()> {
+    let mut written = component.command.iter().chain(component.env.iter().map(|variable| &variable.value));
+    if !written.any(|text| text.contains("${")) {
+        return Ok(());
     }
-    if i64::from(wanted.min_gpu_count) > view.allocation.gpu_count {
-        note(
-            "min_gpu_count",
-            format!(
-                "The app needs {} GPUs, the allocation has {}.",
-                wanted.min_gpu_count, view.allocation.gpu_count
-            ),
-        );
-    }
-    if wanted.requires_exclusive_node && view.allocation.shape != Shape::Baremetal {
-        note(
-            "requires_exclusive_node",
-            "The app needs a whole node; the allocation is a part of one.".into(),
-        );
-    }
-    let needs_gpu = wanted.min_gpu_count > 0;
-    let fits = |gpu: &GpuDevice| wanted.supported_accelerators.contains(&gpu.vendor);
-    if needs_gpu && !wanted.supported_accelerators.is_empty() && !view.gpus.iter().all(fits) {
-        note(
-            "supported_accelerators",
-            "The allocation's GPUs are of a vendor the app does not support.".into(),
-        );
-    }
-    if let Some(least) = wanted.min_gpu_memory_mib
-        && needs_gpu
-        && view.gpus.iter().any(|gpu| gpu.memory_mib < i64::from(least.0))
-    {
-        note("min_gpu_memory_mib", format!("The app needs {} MiB on each GPU.", least.0));
-    }
-    if faults.is_empty() {
-        return check_capabilities(view);
-    }
-    let failing: Vec<&str> = faults.iter().map(|fault| fault.code).collect();
-    Err(Error::fields(faults.clone())
-        .reworded("incompatible_allocation", "The app cannot run on this allocation.")
-        .with_param("failing", failing))
+    Err(Error::new(
+        Kind::Unprocessable,
+        "expression_not_supported",
+        "This profile takes values into its command or environment, which this platform cannot do yet.",
+    ))
 }
 
-/// O-10: the missing item is named.
-fn check_capabilities(view: &View<'_>) -> Result<()> {
-    let has = view.node.capabilities();
-    let real_nvidia = view.manifest.compatibility.min_gpu_count > 0
-        && view
-            .gpus
-            .iter()
-            .any(|gpu| !gpu.simulated && gpu.vendor == gpuaas_agent_protocol::inventory::Vendor::Nvidia);
-    let wanted = std::iter::once("container")
-        .chain(real_nvidia.then_some("nvidia_runtime"))
-        .chain(view.manifest.compatibility.required_capabilities.iter().map(String::as_str));
-    match wanted.into_iter().find(|name| !has.contains(name)) {
-        None => Ok(()),
-        Some(missing) => Err(Error::conflict(
-            "capability_missing",
-            format!("The node cannot do what the app needs: {missing} is missing."),
-        )
-        .with_param("missing", missing)),
-    }
-}
-
-fn bind_gpus<'v>(view: &View<'v>, profile: &Profile, wish: &Wish) -> Result<Vec<&'v GpuDevice>> {
-    let default = profile.gpu_count.default.unwrap_or(0);
-    let wanted = wish.gpu_count.unwrap_or(default);
-    let least = profile.gpu_count.min.unwrap_or(0);
-    let most = profile.gpu_count.max.map_or(i64::MAX, i64::from);
-    if wanted < least || i64::from(wanted) > most {
-        return Err(Error::field(
-            "/resources/gpu_count",
-            "out_of_range",
-            match profile.gpu_count.max {
-                Some(most) => format!("The app takes {least} to {most} GPUs."),
-                None => format!("The app takes {least} GPUs or more."),
-            },
-        ));
-    }
-    let free: Vec<&GpuDevice> = view
-        .gpus
-        .iter()
-        .filter(|gpu| gpu.present && !gpu.quarantined && !view.gpus_in_use.contains(&gpu.id))
-        .collect();
-    if free.len() < wanted as usize {
-        return Err(Error::conflict(
-            "gpu_already_bound",
-            format!(
-                "{} GPUs of the allocation are free, {wanted} needed; stop something or ask for fewer.",
-                free.len()
-            ),
-        )
-        .with_param("free", free.len())
-        .with_param("needed", wanted));
-    }
-    Ok(free.into_iter().take(wanted as usize).collect())
-}
-
-/// Processor and memory of the one component.
-fn share(view: &View<'_>, profile: &Profile, wish: &Wish) -> Result<(i64, i64)> {
-    let least_cpu = i64::from(profile.vcpu.min.map_or(0, crate::manifest::Vcpu::millis));
-    let least_memory = i64::from(profile.memory_mib.min.map_or(0, |mib| mib.0));
-    let total_cpu = view.allocation.vcpu * 1000;
-    let total_memory = view.allocation.memory_mib;
-    let default_cpu = i64::from(profile.vcpu.default.map_or(0, crate::manifest::Vcpu::millis));
-    let default_memory = i64::from(profile.memory_mib.default.map_or(0, |mib| mib.0));
-    let pick = |wish: Option<u32>, default: i64, fallback: i64, total: i64| match wish {
-        Some(wish) => i64::from(wish),
-        None if default > 0 => default,
-        None => fallback.min(total),
-    };
-    let cpu = pick(wish.cpu_millis, default_cpu, DEFAULT_CPU_MILLIS, total_cpu);
-    let memory = pick(wish.memory_mib, default_memory, DEFAULT_MEMORY_MIB, total_memory);
-    let mut faults = Vec::new();
-    if cpu < least_cpu {
-        faults.push(FieldError::new(
-            "/resources/cpu_millis",
-            "out_of_range",
-            format!("The app needs at least {least_cpu} thousandths of a processor."),
-        ));
-    }
-    if memory < least_memory {
-        faults.push(FieldError::new(
-            "/resources/memory_mib",
-            "out_of_range",
-            format!("The app needs at least {least_memory} MiB."),
-        ));
-    }
-    if !faults.is_empty() {
-        return Err(Error::fields(faults));
-    }
-    let exclusive = view.manifest.compatibility.requires_exclusive_node;
-    let (held_cpu, held_memory) = if exclusive { (total_cpu, total_memory) } else { (cpu, memory) };
-    let free_cpu = total_cpu - view.cpu_millis_in_use;
-    let free_memory = total_memory - view.memory_mib_in_use;
-    if held_cpu > free_cpu || held_memory > free_memory || cpu > free_cpu || memory > free_memory {
-        return Err(Error::conflict(
-            "allocation_full",
-            format!(
-                "The launch needs {held_cpu} thousandths of a processor and {held_memory} MiB; {free_cpu} and {free_memory} of the allocation are free."
-            ),
-        )
-        .with_param("free_cpu_millis", free_cpu)
-        .with_param("free_memory_mib", free_memory));
-    }
-    Ok((cpu, memory))
-}
-
-/// The variant asked for; else the first image made for the bound devices, or the first of all.
-fn choose_image<'c>(
-    view: &View<'_>,
-    component: &'c Component,
-    gpus: &[&GpuDevice],
-    wish: &Wish,
-) -> Result<&'c Image> {
-    let fits = |image: &&Image| {
-        let vendor_fits = |gpu: &&GpuDevice| image.accelerators.contains(&gpu.vendor);
-        let model_fits =
-            |gpu: &&GpuDevice| image.gpu_models.is_empty() || image.gpu_models.contains(&gpu.model);
-        if gpus.is_empty() {
-            image.accelerators.is_empty()
-        } else {
-            gpus.iter().all(|gpu| vendor_fits(gpu) && model_fits(gpu))
-        }
-    };
-    if let Some(variant) = &wish.variant {
-        let names = || component.images.iter().filter_map(|image| image.variant.as_deref());
-        return component.images.iter().find(|image| image.variant.as_ref() == Some(variant)).ok_or_else(
-            || {
-                let known: Vec<&str> = names().collect();
-                let sentence = match known.as_slice() {
-                    [] => "The app has one image only; leave the variant out.".to_owned(),
-                    known => format!("The app has the variants {}.", known.join(", ")),
-                };
-                Error::field("/variant", "unknown_variant", sentence)
-            },
-        );
-    }
-    let usable =
-        |image: &&Image| known(view, image).is_some_and(|found| check_artifact_of(view, found).is_ok());
-    let images = || component.images.iter();
-    images()
-        .find(|image| fits(image) && usable(image))
-        .or_else(|| images().find(fits))
-        .or(component.images.first())
-        .ok_or_else(|| {
-            Error::new(Kind::Unprocessable, "no_image", "The profile names no image that could run here.")
-        })
-}
-
-fn known<'v>(view: &View<'v>, image: &Image) -> Option<&'v KnownImage> {
-    let reference = image.reference.to_string();
-    view.images.iter().find(|known| known.reference == reference)
-}
-
-/// What the artifact's own lifecycle and trust say about a launch (F-25, F-29, T-19).
-fn check_artifact_of<'v>(view: &View<'_>, found: &'v KnownImage) -> Result<&'v Artifact> {
-    let Some(artifact) = &found.artifact else {
-        return Err(Error::conflict(
-            "artifact_not_registered",
-            format!("Nothing is registered as {}, or not for this project.", found.canonical),
-        )
-        .with_param("reference", found.canonical.to_string()));
-    };
-    artifact::check_trust(artifact, view.trust, view.now)?;
-    if !view.existing {
-        artifact::check_rung(artifact, view.version_state, view.channels, view.trust, view.now)?;
-    }
-    Ok(artifact)
-}
-
-/// The image by its canonical name, if it may be started now.
-fn check_artifact(view: &View<'_>, image: &Image) -> Result<(Image, PlannedArtifact)> {
-    let found = known(view, image)
-        .ok_or_else(|| Error::internal(format!("{} was not looked up", image.reference)))?;
-    let artifact = check_artifact_of(view, found)?;
-    let planned = PlannedArtifact {
-        artifact_id: artifact.id,
-        reference: found.canonical.to_string(),
-        variant: image.variant.clone().or_else(|| artifact.variant.clone()),
-        trust: artifact.trust.state,
-        signer: artifact.trust.signer.clone(),
-        channel: artifact.channel.clone(),
-    };
-    Ok((Image { reference: found.canonical.clone(), ..image.clone() }, planned))
-}
-
-fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()> {
+pub(crate) fn check_port(target: Target<'_>, component: &Component, wish: &Wish) -> Result<()> {
     let Some(port) = wish.host_port else { return Ok(()) };
     if !component.ports.iter().any(|declared| declared.expose == Expose::Private) {
         return Err(Error::field(
@@ -558,7 +323,7 @@ fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()>
     if port < 1024 {
         return Err(Error::field("/host_port", "out_of_range", "Use a port from 1024 to 65535."));
     }
-    if view.ports_in_use.contains(&i64::from(port)) {
+    if target.ports_in_use.contains(&i64::from(port)) {
         return Err(Error::conflict(
             "port_taken",
             format!("Host port {port} of the node is in use; choose another."),
@@ -568,22 +333,30 @@ fn check_port(view: &View<'_>, component: &Component, wish: &Wish) -> Result<()>
     Ok(())
 }
 
-fn endpoints(component: &Component, host_port: Option<u16>) -> Vec<Endpoint> {
-    let mut host_port = host_port;
-    component
-        .ports
-        .iter()
-        .map(|port| Endpoint {
+pub(crate) fn endpoints(component: &Component, wish: &Wish, ceiling: PublicAccess) -> Result<Vec<Endpoint>> {
+    let named = |name: &String| component.ports.iter().any(|port| port.name() == *name);
+    if let Some(unknown) = wish.access.keys().find(|name| !named(name)) {
+        return Err(Error::field(
+            member_at("/access", unknown),
+            "unknown_endpoint",
+            "The app has no endpoint of this name.",
+        ));
+    }
+    let mut host_port = wish.host_port;
+    let endpoint = |port: &Port| {
+        let mode =
+            access::choose(&port.name(), port.expose, wish.access.get(&port.name()).copied(), ceiling)?;
+        Ok(Endpoint {
             component: component.name.clone(),
             name: port.name(),
             port: i64::from(port.container),
-            expose: match port.expose {
-                Expose::EmbeddedUiGateway => "embedded_ui_gateway",
-                Expose::Private => "private",
-                Expose::Internal => "internal",
-            }
-            .to_owned(),
+            expose: port.expose.name().to_owned(),
             host_port: if port.expose == Expose::Private { host_port.take().map(i64::from) } else { None },
+            mode,
+            public_access: PublicAccess::Off,
+            label: None,
+            policy: port.policy.clone().unwrap_or_default(),
         })
-        .collect()
+    };
+    component.ports.iter().map(endpoint).collect()
 }

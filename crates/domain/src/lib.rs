@@ -3,6 +3,7 @@
 //! What a function needs to know about the world is an argument; what should happen is its result. That is
 //! why everything here can be tested by calling it, and why server, worker and CLI cannot disagree.
 
+pub mod access;
 pub mod allocation;
 pub mod artifact;
 pub mod chain;
@@ -13,11 +14,14 @@ pub mod iam;
 pub mod identity;
 pub mod ids;
 pub mod instance;
+pub mod instance_identity;
 pub mod launch;
+pub mod launch_form;
 pub mod lifecycle;
 pub mod limit;
 pub mod machine_token;
 pub mod manifest;
+pub mod metering;
 pub mod node;
 pub mod page;
 pub mod render;

@@ -38,6 +38,7 @@ limits! {
     RegistryMib = "registry_mib", 102_400, "Mebibytes that the images of one project may take in the registry.";
     Repositories = "repositories", 1_000, "Repositories of one project.";
     TrustKeys = "trust_keys", 100, "Keys of one project, revoked ones included.";
+    EndpointTokens = "endpoint_tokens", 100, "Live tokens of one endpoint.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

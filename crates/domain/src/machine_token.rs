@@ -6,13 +6,15 @@
 //! are refused. A library's defaults (its own clock, its own leeway, a list of algorithms) would have to be
 //! switched off one by one.
 
+use std::marker::PhantomData;
+
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
-use crate::ids::{KeyId, NodeId, ProjectId, ServiceAccountId, TenantId};
+use crate::ids::{InstanceId, KeyId, NodeId, ProjectId, ServiceAccountId, TenantId};
+use crate::{Secret, Timestamp};
 
 /// Longest life of an access token, whatever the configuration says.
 pub const MAX_TOKEN_TTL_SECONDS: u32 = 900;
@@ -27,9 +29,8 @@ pub const MAX_TOKEN_BYTES: usize = 4096;
 pub const NODE_TOKEN_AUDIENCE: &str = "gpuaas-node-token";
 
 const ASSERTION_TYPE: &str = "gpuaas-assertion+jwt";
-const ACCESS_TYPE: &str = "gpuaas-access+jwt";
 const NODE_ASSERTION_TYPE: &str = "gpuaas-node-assertion+jwt";
-const NODE_ACCESS_TYPE: &str = "gpuaas-node-access+jwt";
+const IDENTITY_TYPE: &str = "gpuaas-identity+jwt";
 
 /// Why a token is refused. For the log and the tests; callers get one answer for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,46 @@ pub struct NodeClaims {
     pub exp: i64,
 }
 
+/// What the platform says about an instance that speaks for itself. A type of its own: every route but the instance's own
+/// ones fails to read it, whatever its account may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceClaims {
+    pub iss: String,
+    pub aud: String,
+    pub sub: ServiceAccountId,
+    pub tenant_id: TenantId,
+    pub project_id: ProjectId,
+    pub app_instance_id: InstanceId,
+    /// The launch that the key was made for: a later one has another key.
+    pub generation: i64,
+    pub key_id: KeyId,
+    pub jti: String,
+    pub iat: i64,
+    pub exp: i64,
+}
+
+/// What the gateway says to an app about who is there. Good for that app only, and for nothing at the platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdentityClaims {
+    pub iss: String,
+    /// The instance.
+    pub aud: String,
+    pub sub: String,
+    /// `user` or `endpoint_token`.
+    pub kind: String,
+    pub endpoint: String,
+    pub project_id: ProjectId,
+    pub iat: i64,
+    pub exp: i64,
+}
+
+/// For the header that tells an app who is there.
+pub fn sign_identity(key: &Ed25519KeyPair, key_id: &str, claims: &IdentityClaims) -> String {
+    sign(key, IDENTITY_TYPE, key_id, claims)
+}
+
 fn sign(key: &Ed25519KeyPair, typ: &str, kid: &str, claims: &impl Serialize) -> String {
     let header = Header { alg: "EdDSA".into(), typ: typ.into(), kid: kid.into() };
     let part = |bytes: Vec<u8>| URL_SAFE_NO_PAD.encode(bytes);
@@ -110,14 +151,15 @@ fn sign(key: &Ed25519KeyPair, typ: &str, kid: &str, claims: &impl Serialize) -> 
 }
 
 /// A token taken apart, its header accepted, its signature not yet checked: all it offers is the key to look up.
-pub struct Unverified<'t> {
+pub struct Unverified<'t, C> {
     pub key_id: String,
     signed: &'t str,
     claims: Vec<u8>,
     signature: Vec<u8>,
+    kind: PhantomData<C>,
 }
 
-fn take_apart<'t>(token: &'t str, typ: &str) -> Result<Unverified<'t>, Refusal> {
+fn take_apart<'t, C>(token: &'t str, typ: &str) -> Result<Unverified<'t, C>, Refusal> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(Refusal::TooLarge);
     }
@@ -128,7 +170,8 @@ fn take_apart<'t>(token: &'t str, typ: &str) -> Result<Unverified<'t>, Refusal> 
     if header.alg != "EdDSA" || header.typ != typ {
         return Err(Refusal::WrongHeader);
     }
-    Ok(Unverified { key_id: header.kid, signed, claims: decode(claims)?, signature: decode(signature)? })
+    let (claims, signature) = (decode(claims)?, decode(signature)?);
+    Ok(Unverified { key_id: header.kid, signed, claims, signature, kind: PhantomData })
 }
 
 /// A JSON object and nothing else: derived readers would also take the members as a plain list.
@@ -136,8 +179,8 @@ fn object<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
     bytes.starts_with(b"{").then(|| serde_json::from_slice(bytes).ok()).flatten()
 }
 
-impl Unverified<'_> {
-    fn verify<T: for<'de> Deserialize<'de>>(&self, public_key: &[u8; 32]) -> Result<T, Refusal> {
+impl<C: for<'de> Deserialize<'de>> Unverified<'_, C> {
+    fn verify(&self, public_key: &[u8; 32]) -> Result<C, Refusal> {
         UnparsedPublicKey::new(&ED25519, public_key)
             .verify(self.signed.as_bytes(), &self.signature)
             .map_err(|_| Refusal::BadSignature)?;
@@ -160,11 +203,20 @@ fn check_times(iat: i64, exp: i64, longest: i64, skew: i64, now: Timestamp) -> R
     Ok(())
 }
 
+/// PKCS#8 version 1 around an Ed25519 seed, as OpenSSL and ring read it.
+pub fn pkcs8_pem(seed: &Secret<[u8; 32]>) -> Secret<String> {
+    const HEAD: [u8; 16] =
+        [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+    let der = Secret::new([HEAD.as_slice(), seed.expose()].concat());
+    let body = Secret::new(STANDARD.encode(der.expose()));
+    Secret::new(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", body.expose()))
+}
+
 pub fn sign_assertion(key: &Ed25519KeyPair, key_id: KeyId, assertion: &Assertion) -> String {
     sign(key, ASSERTION_TYPE, &key_id.to_string(), assertion)
 }
 
-pub fn open_assertion(token: &str) -> Result<Unverified<'_>, Refusal> {
+pub fn open_assertion(token: &str) -> Result<Unverified<'_, Assertion>, Refusal> {
     take_apart(token, ASSERTION_TYPE)
 }
 
@@ -173,19 +225,19 @@ pub fn sign_node_assertion(key: &Ed25519KeyPair, assertion: &Assertion<NodeId>) 
     sign(key, NODE_ASSERTION_TYPE, &assertion.sub.to_string(), assertion)
 }
 
-pub fn open_node_assertion(token: &str) -> Result<Unverified<'_>, Refusal> {
+pub fn open_node_assertion(token: &str) -> Result<Unverified<'_, Assertion<NodeId>>, Refusal> {
     take_apart(token, NODE_ASSERTION_TYPE)
 }
 
 /// Checks an assertion against the key its header named, which belongs to `machine`.
 pub fn check_assertion<Id: PartialEq + Copy + for<'de> Deserialize<'de>>(
-    unverified: &Unverified<'_>,
+    unverified: &Unverified<'_, Assertion<Id>>,
     machine: Id,
     public_key: &[u8; 32],
     audience: &str,
     now: Timestamp,
 ) -> Result<Assertion<Id>, Refusal> {
-    let assertion: Assertion<Id> = unverified.verify(public_key)?;
+    let assertion = unverified.verify(public_key)?;
     if assertion.iss != machine || assertion.sub != machine {
         return Err(Refusal::WrongIssuer);
     }
@@ -201,73 +253,74 @@ pub fn check_assertion<Id: PartialEq + Copy + for<'de> Deserialize<'de>>(
     Ok(assertion)
 }
 
-pub fn sign_access(key: &Ed25519KeyPair, signer: &str, claims: &AccessClaims) -> String {
-    sign(key, ACCESS_TYPE, signer, claims)
-}
-
 /// Whether a bearer looks like one of our access tokens at all; decides only which verifier is asked.
 pub fn looks_like_jwt(token: &str) -> bool {
     token.bytes().filter(|b| *b == b'.').count() == 2
 }
 
-pub fn open_access(token: &str) -> Result<Unverified<'_>, Refusal> {
-    take_apart(token, ACCESS_TYPE)
+/// What every access token says about itself.
+pub struct Issue<'c> {
+    iss: &'c str,
+    aud: &'c str,
+    iat: i64,
+    exp: i64,
 }
 
-pub fn sign_node_access(key: &Ed25519KeyPair, signer: &str, claims: &NodeClaims) -> String {
-    sign(key, NODE_ACCESS_TYPE, signer, claims)
+/// An access token that the platform gives. Each kind names itself in the header, so that none is read as another.
+pub trait Access: Serialize + for<'de> Deserialize<'de> {
+    const TYPE: &'static str;
+
+    fn issue(&self) -> Issue<'_>;
 }
 
-pub fn open_node_access(token: &str) -> Result<Unverified<'_>, Refusal> {
-    take_apart(token, NODE_ACCESS_TYPE)
+macro_rules! access {
+    ($($claims:ty = $typ:literal;)*) => {$(
+        impl Access for $claims {
+            const TYPE: &'static str = $typ;
+
+            fn issue(&self) -> Issue<'_> {
+                Issue { iss: &self.iss, aud: &self.aud, iat: self.iat, exp: self.exp }
+            }
+        }
+    )*};
 }
 
-pub fn check_node_access(
-    unverified: &Unverified<'_>,
-    public_key: &[u8; 32],
-    issuer: &str,
-    audience: &str,
-    now: Timestamp,
-) -> Result<NodeClaims, Refusal> {
-    let claims: NodeClaims = unverified.verify(public_key)?;
-    check_bearer(&claims.iss, &claims.aud, claims.iat, claims.exp, issuer, audience, now)?;
-    Ok(claims)
+access! {
+    AccessClaims = "gpuaas-access+jwt";
+    NodeClaims = "gpuaas-node-access+jwt";
+    InstanceClaims = "gpuaas-instance-access+jwt";
 }
 
-pub fn check_access(
-    unverified: &Unverified<'_>,
-    public_key: &[u8; 32],
-    issuer: &str,
-    audience: &str,
-    now: Timestamp,
-) -> Result<AccessClaims, Refusal> {
-    let claims: AccessClaims = unverified.verify(public_key)?;
-    check_bearer(&claims.iss, &claims.aud, claims.iat, claims.exp, issuer, audience, now)?;
-    Ok(claims)
+pub fn sign_access<C: Access>(key: &Ed25519KeyPair, signer: &str, claims: &C) -> String {
+    sign(key, C::TYPE, signer, claims)
+}
+
+pub fn open_access<C: Access>(token: &str) -> Result<Unverified<'_, C>, Refusal> {
+    take_apart(token, C::TYPE)
 }
 
 /// Our own clock made the token, so it ends to the second, without leeway.
-fn check_bearer(
-    iss: &str,
-    aud: &str,
-    iat: i64,
-    exp: i64,
+pub fn check_access<C: Access>(
+    unverified: &Unverified<'_, C>,
+    public_key: &[u8; 32],
     issuer: &str,
     audience: &str,
     now: Timestamp,
-) -> Result<(), Refusal> {
+) -> Result<C, Refusal> {
+    let claims = unverified.verify(public_key)?;
+    let Issue { iss, aud, iat, exp } = claims.issue();
     if iss != issuer {
         return Err(Refusal::WrongIssuer);
     }
     if aud != audience {
         return Err(Refusal::WrongAudience);
     }
-    let longest = i64::from(MAX_TOKEN_TTL_SECONDS);
-    check_times(iat, exp, longest, 0, now).or_else(|refusal| match refusal {
+    match check_times(iat, exp, i64::from(MAX_TOKEN_TTL_SECONDS), 0, now) {
         // Replicas' clocks may differ a little about when a token was made, never about when it ends.
-        Refusal::NotYetValid if iat <= now.unix_seconds() + CLOCK_SKEW_SECONDS => Ok(()),
-        other => Err(other),
-    })
+        Err(Refusal::NotYetValid) if iat <= now.unix_seconds() + CLOCK_SKEW_SECONDS => {}
+        judged => judged?,
+    }
+    Ok(claims)
 }
 
 #[cfg(test)]
@@ -306,7 +359,7 @@ mod tests {
     }
 
     fn check(token: &str, now: Timestamp) -> Result<AccessClaims, Refusal> {
-        check_access(&open_access(token)?, &public(&key()), "platform", "api", now)
+        check_access(&open_access::<AccessClaims>(token)?, &public(&key()), "platform", "api", now)
     }
 
     /// A06: a token lives to the second, and never longer than 900.
@@ -352,5 +405,52 @@ mod tests {
             check_assertion(&opened, account(), &public(&key()), "api", at(121)),
             Err(Refusal::Expired)
         );
+    }
+
+    fn instance_claims() -> InstanceClaims {
+        let AccessClaims { iss, aud, sub, tenant_id, project_id, key_id, jti, iat, exp } = claims();
+        let app_instance_id = InstanceId::new(uuid::Uuid::from_u128(5));
+        InstanceClaims {
+            iss,
+            aud,
+            sub,
+            tenant_id,
+            project_id,
+            app_instance_id,
+            generation: 1,
+            key_id,
+            jti,
+            iat,
+            exp,
+        }
+    }
+
+    /// A06, K-09: an instance's token lives to the second and at most 900 of them.
+    #[test]
+    fn an_instance_token_ends_exactly_when_it_says() {
+        let check = |claims: &InstanceClaims, now| {
+            let token = sign_access(&key(), "k", claims);
+            let opened = open_access::<InstanceClaims>(&token).unwrap();
+            check_access(&opened, &public(&key()), "platform", "api", now)
+        };
+        let claims = instance_claims();
+        assert_eq!(check(&claims, at(899)), Ok(claims.clone()));
+        assert_eq!(check(&claims, at(900)), Err(Refusal::Expired));
+        let long = InstanceClaims { exp: at(901).unix_seconds(), ..claims.clone() };
+        assert_eq!(check(&long, at(0)), Err(Refusal::TooLongLived));
+        let elsewhere = InstanceClaims { aud: "gpuaas-api".into(), ..claims };
+        assert_eq!(check(&elsewhere, at(0)), Err(Refusal::WrongAudience));
+    }
+
+    /// K-09, A08: an instance's token is no access token of the API or of a node, and neither of those is one of an
+    /// instance, under the same key and audience.
+    #[test]
+    fn an_instance_token_opens_nothing_else() {
+        let instance = sign_access(&key(), "k", &instance_claims());
+        assert_eq!(open_access::<AccessClaims>(&instance).err(), Some(Refusal::WrongHeader));
+        assert_eq!(open_access::<NodeClaims>(&instance).err(), Some(Refusal::WrongHeader));
+        assert_eq!(open_assertion(&instance).err(), Some(Refusal::WrongHeader));
+        let access = sign_access(&key(), "k", &claims());
+        assert_eq!(open_access::<InstanceClaims>(&access).err(), Some(Refusal::WrongHeader));
     }
 }

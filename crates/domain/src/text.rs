@@ -21,6 +21,19 @@ impl Refused {
     }
 }
 
+/// Processors from thousandths, without zeros that say nothing.
+pub fn cpus(millis: i64) -> String {
+    let text = format!("{}.{:03}", millis / 1000, millis.unsigned_abs() % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Where a member of an object stands, as a JSON pointer. The name is the caller's: it is cut, and cannot lie in a log.
+pub fn member_at(object: &str, name: &str) -> String {
+    let shown: String =
+        name.chars().take(100).map(|c| if is_deceptive(c) { '\u{fffd}' } else { c }).collect();
+    format!("{object}/{}", shown.replace('~', "~0").replace('/', "~1"))
+}
+
 /// Characters that have no business in a name and would let it lie in a log, a terminal or a page: controls
 /// (NUL among them) and the bidirectional and zero-width formatting marks.
 pub fn is_deceptive(c: char) -> bool {

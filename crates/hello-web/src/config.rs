@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 const DEFAULT_PORT: u16 = 8080;
+const DEFAULT_METER_SECONDS: u64 = 60;
 /// Parts of a name that promise a secret behind it.
 const SECRET_WORDS: [&str; 9] =
     ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE"];
@@ -15,6 +16,10 @@ pub(crate) struct Config {
     pub(crate) gpus_simulated: bool,
     /// `GPUAAS_BASE_URL`: where heartbeats go.
     pub(crate) base_url: Option<String>,
+    /// `GPUAAS_SA_KEY_FILE`: who the instance is, for calls of its own.
+    pub(crate) key_file: Option<String>,
+    /// `METER_SECONDS`: how often it tells how long it ran.
+    pub(crate) meter_seconds: u64,
     /// What `/env.json` shows: every `GPUAAS_*` variable whose name promises no secret.
     pub(crate) shown: BTreeMap<String, String>,
 }
@@ -37,12 +42,22 @@ impl Config {
             }
             None => DEFAULT_PORT,
         };
+        let meter_seconds = match set.get("METER_SECONDS") {
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|seconds| (1..=3600).contains(seconds))
+                .ok_or_else(|| format!("METER_SECONDS must be a number from 1 to 3600, not {text:?}"))?,
+            None => DEFAULT_METER_SECONDS,
+        };
         let simulated = set.get("GPUAAS_GPUS_SIMULATED");
         Ok(Self {
             port,
             instance_id: set.get("GPUAAS_INSTANCE_ID").cloned(),
             gpus_simulated: simulated.is_some_and(|value| !matches!(value.as_str(), "0" | "false")),
             base_url: set.get("GPUAAS_BASE_URL").cloned(),
+            key_file: set.get("GPUAAS_SA_KEY_FILE").cloned(),
+            meter_seconds,
             shown: set.into_iter().filter(|(name, _)| may_be_shown(name)).collect(),
         })
     }
@@ -73,6 +88,9 @@ mod tests {
             assert!(self::config(&[("PORT", text)]).is_err(), "{text}");
         }
         assert_eq!(config(&[("PORT", "9000")]).unwrap().port, 9000);
+        for text in ["x", "0", "3601"] {
+            assert!(self::config(&[("METER_SECONDS", text)]).is_err(), "{text}");
+        }
     }
 
     #[test]

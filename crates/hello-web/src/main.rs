@@ -6,9 +6,11 @@
 
 #![expect(clippy::print_stdout, reason = "the log of a container is its standard output")]
 
+mod client;
 mod config;
 mod heartbeat;
 mod http;
+mod metering;
 mod page;
 
 use std::net::{Ipv6Addr, SocketAddr, TcpListener};
@@ -50,13 +52,26 @@ fn main() -> ExitCode {
     let facts = Arc::new(Facts { config, hostname, started: Instant::now() });
     let server = http::Server::new(Arc::clone(&facts));
     server.start(listener);
-    heartbeat::start(&facts);
+    speak(&facts);
     println!("listening on port {port}");
 
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     println!("stopping on signal {signal}");
     server.drain(DRAIN);
     ExitCode::SUCCESS
+}
+
+/// What the app tells the platform, where there is one.
+fn speak(facts: &Arc<Facts>) {
+    let Some(base) = facts.config.base_url.as_deref() else { return };
+    let Some(base) = client::parse(base) else {
+        println!("nothing is told: GPUAAS_BASE_URL must be http://host[:port][/path]");
+        return;
+    };
+    if let Some(key_file) = facts.config.key_file.clone() {
+        metering::start(base.clone(), key_file, Duration::from_secs(facts.config.meter_seconds));
+    }
+    heartbeat::start(facts, base);
 }
 
 fn failed(sentence: &str) -> ExitCode {

@@ -1,7 +1,11 @@
-//! What a workload may ask of its node, at the gateway address of its own network: its status, and to be heard.
+//! What a workload may ask of its node, at the gateway address of its own network: its status, to be heard, and to have its
+//! own calls passed on to the platform.
 //!
 //! It is the only port of the agent that workloads reach, so it trusts nothing but the subnet a caller comes from: each
-//! instance has a network of its own, and a door that answers for that instance only.
+//! instance has a network of its own, and a door that answers for that instance only. What is passed on is a short list of
+//! calls, with the app's own token; it is bounded here too, because all instances share the node's way to the platform.
+
+mod relay;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -22,7 +26,8 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::http_door::{Door, Limits};
-use crate::seams::{Answer, InstanceDoor, Workloads};
+use crate::seams::{Answer, InstanceDoor, Relay, Workloads};
+use relay::{Bounds, Target};
 
 pub const PORT: u16 = 7075;
 const MAX_BODY: usize = 64 * 1024;
@@ -44,6 +49,7 @@ pub struct Doors {
     /// Where no network is real, every door is here.
     stand_in: Option<IpAddr>,
     workloads: Answering,
+    relay: Arc<OnceLock<Arc<dyn Relay>>>,
     open: Mutex<BTreeMap<Uuid, Open>>,
     spawner: Spawner,
 }
@@ -68,6 +74,7 @@ impl Doors {
             port,
             stand_in,
             workloads: Answering::default(),
+            relay: Arc::default(),
             open: Mutex::default(),
             spawner: spawner.clone(),
         })
@@ -76,6 +83,11 @@ impl Doors {
     /// Who answers. The executor needs the doors and the doors need the executor; this closes the circle, once.
     pub fn answer_with(&self, workloads: &Arc<dyn Workloads>) {
         let _ = self.workloads.set(Arc::downgrade(workloads));
+    }
+
+    /// Who passes calls on to the platform. Without one there is nobody to pass them on to.
+    pub fn relay_to(&self, relay: Arc<dyn Relay>) {
+        let _ = self.relay.set(relay);
     }
 
     async fn open_door(&self, instance: Uuid, gateway: IpAddr, prefix: u8) -> std::io::Result<String> {
@@ -91,12 +103,19 @@ impl Doors {
         let limits = Limits { connection_timeout: Some(Duration::from_mins(1)), ..Limits::default() };
         let door = Door::new(listener, limits, self.spawner.clone());
         let subnet = Subnet { gateway, prefix };
-        let workloads = self.workloads.clone();
+        let (workloads, relay, bounds) =
+            (self.workloads.clone(), self.relay.clone(), Arc::new(Bounds::new()));
         let serving = door.serve(move |request: Request<Incoming>, peer: SocketAddr| {
-            let workloads = workloads.get().and_then(Weak::upgrade);
+            let asked = Asked {
+                workloads: workloads.get().and_then(Weak::upgrade),
+                relay: relay.get().cloned(),
+                bounds: bounds.clone(),
+                instance,
+                subnet,
+                peer,
+            };
             async move {
-                let answer =
-                    tokio::time::timeout(TIMEOUT, answer(workloads, instance, subnet, peer, request));
+                let answer = tokio::time::timeout(TIMEOUT, answer(asked, request));
                 let late = || problem(StatusCode::REQUEST_TIMEOUT, "too_slow", "The request took too long.");
                 Ok::<_, Infallible>(answer.await.unwrap_or_else(|_| late()))
             }
@@ -144,13 +163,18 @@ impl Subnet {
     }
 }
 
-async fn answer(
+/// One request, and what it takes to answer it.
+struct Asked {
     workloads: Option<Arc<dyn Workloads>>,
+    relay: Option<Arc<dyn Relay>>,
+    bounds: Arc<Bounds>,
     instance: Uuid,
     subnet: Subnet,
     peer: SocketAddr,
-    request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+}
+
+async fn answer(asked: Asked, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let Asked { workloads, relay, bounds, instance, subnet, peer } = asked;
     if !subnet.holds(peer.ip()) {
         return problem(
             StatusCode::FORBIDDEN,
@@ -159,13 +183,19 @@ async fn answer(
         );
     }
     let (parts, body) = request.into_parts();
-    if Limited::new(body, MAX_BODY).collect().await.is_err() {
+    let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "A body has at most 64 KiB.");
-    }
+    };
     let Some(workloads) = workloads else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "starting", "The agent is starting; try again.");
     };
     let gone = || problem(StatusCode::NOT_FOUND, "not_found", "This instance is not on the node any more.");
+    if let Some(target) = relay::target(&parts, instance) {
+        if target == Target::Heartbeat && !workloads.heartbeat(instance) {
+            return gone();
+        }
+        return relay::pass_on(relay.as_deref(), &bounds, target, &parts, body.to_bytes()).await;
+    }
     match (parts.method, parts.uri.path()) {
         (Method::GET, "/v1/status") => match workloads.status(instance) {
             Some(report) => with_json(StatusCode::OK, &status_of(&report)),
@@ -182,7 +212,11 @@ async fn answer(
             "method_not_allowed",
             "GET /v1/status, POST /v1/heartbeat.",
         ),
-        _ => problem(StatusCode::NOT_FOUND, "not_found", "There is GET /v1/status and POST /v1/heartbeat."),
+        _ => problem(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "There is no such call, or it is not this instance's own.",
+        ),
     }
 }
 

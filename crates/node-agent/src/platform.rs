@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_agent_protocol::report::NodeReport;
 use gpuaas_agent_protocol::task::Trust;
@@ -10,6 +11,7 @@ use gpuaas_api::agent::{
     ImageAccess, ImageAccessRequest, JoinRequest, Joined, NODE_TOKEN_AUDIENCE, NodeToken, NodeTokenRequest,
 };
 use gpuaas_api::envelope::ErrorBody;
+use gpuaas_api::own_instance::{IdentityGranted, IdentityRequest};
 use gpuaas_domain::Secret;
 use gpuaas_domain::machine_token::{Assertion, sign_node_assertion};
 use gpuaas_tunnel::PinMismatch;
@@ -21,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::identity::{Identity, NodeKey};
 use crate::pinned::{Pin, pinned_tls};
+use crate::seams::RelayedCall;
 use crate::wall_clock::{Clock, random_text};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -167,6 +170,39 @@ impl Platform {
         self.call(Method::POST, "/api/v1/node/image-access", Some(request)).await
     }
 
+    /// Shows the public half of the key of one launch of an instance.
+    pub async fn show_key(
+        &self,
+        instance: uuid::Uuid,
+        generation: u64,
+        public_key: &str,
+    ) -> Result<IdentityGranted, CallError> {
+        let generation = i64::try_from(generation).unwrap_or(i64::MAX);
+        let body = IdentityRequest { generation, public_key: public_key.to_owned() };
+        self.call(Method::POST, &format!("/api/v1/node/instances/{instance}/identity"), Some(&body)).await
+    }
+
+    /// Passes on what an app says, with the app's own token: the node's never goes with the words of others.
+    pub async fn relay(&self, call: &RelayedCall) -> Result<(u16, Bytes), CallError> {
+        let mut request = self
+            .http
+            .request(call.method.clone(), at(&self.base, &call.path))
+            .header(header::ACCEPT, "application/json")
+            .header("x-correlation-id", random_text::<16>());
+        if let Some(bearer) = &call.bearer {
+            request = request.bearer_auth(bearer.expose());
+        }
+        if let Some(key) = &call.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        if !call.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json").body(call.body.clone());
+        }
+        let mut response = request.send().await.map_err(|error| unreachable(&error))?;
+        let bytes = collect(&mut response).await?;
+        Ok((response.status().as_u16(), bytes.into()))
+    }
+
     async fn call<B: Serialize + Sync, R: DeserializeOwned>(
         &self,
         method: Method,
@@ -227,13 +263,7 @@ async fn send<B: Serialize, R: DeserializeOwned>(
     }
     let mut response = request.send().await.map_err(|error| unreachable(&error))?;
     let status = response.status();
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
-        if bytes.len() + chunk.len() > MAX_ANSWER {
-            return Err(CallError::Unreadable(format!("it has more than {MAX_ANSWER} bytes")));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
+    let bytes = collect(&mut response).await?;
     if status.is_success() {
         let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
         return serde_json::from_slice(text).map_err(|error| CallError::Unreadable(error.to_string()));
@@ -243,6 +273,17 @@ async fn send<B: Serialize, R: DeserializeOwned>(
         |body| (body.error.code, body.error.message),
     );
     Err(CallError::Refused { status: status.as_u16(), code, message })
+}
+
+async fn collect(response: &mut reqwest::Response) -> Result<Vec<u8>, CallError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
+        if bytes.len() + chunk.len() > MAX_ANSWER {
+            return Err(CallError::Unreadable(format!("it has more than {MAX_ANSWER} bytes")));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
 }
 
 /// Sorted by who is at fault: a certificate that does not fit is no outage.

@@ -13,6 +13,7 @@ use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
 use gpuaas_api::agent::{ImageAccess, ImageAccessRequest};
+use gpuaas_api::own_instance::IdentityGranted;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -77,6 +78,33 @@ pub trait ImageSource: Send + Sync {
 /// The platform, as far as it lets this node have images.
 pub trait ImageGate: Send + Sync {
     fn ask<'a>(&'a self, request: &'a ImageAccessRequest) -> Answer<'a, Result<ImageAccess, CallError>>;
+}
+
+/// The platform, as far as it lets this node speak for who its instances are.
+pub trait IdentityGate: Send + Sync {
+    /// Shows the public half of a key that was made for one launch; every former key of the instance ends.
+    fn show_key<'a>(
+        &'a self,
+        instance: Uuid,
+        generation: u64,
+        public_key: &'a str,
+    ) -> Answer<'a, Result<IdentityGranted, CallError>>;
+}
+
+/// A call that an app makes of the platform, with a token of its own or none.
+#[derive(Clone)]
+pub struct RelayedCall {
+    pub method: reqwest::Method,
+    pub path: String,
+    pub bearer: Option<Arc<gpuaas_domain::Secret<String>>>,
+    pub idempotency_key: Option<String>,
+    pub body: Bytes,
+}
+
+/// The platform, as apps reach it through their node: never with the node's own token.
+pub trait Relay: Send + Sync {
+    /// Status and bytes of the platform's answer.
+    fn relay<'a>(&'a self, call: &'a RelayedCall) -> Answer<'a, Result<(u16, Bytes), CallError>>;
 }
 
 /// The instance API: what a workload may ask of its node, on its own network's gateway address.

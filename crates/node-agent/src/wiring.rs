@@ -11,13 +11,14 @@ use gpuaas_agent_protocol::report::{InstanceReport, NodeReport, PullProgress};
 use gpuaas_agent_protocol::spec::ImageGrant;
 use gpuaas_agent_protocol::task::{SignedTask, Trust};
 use gpuaas_api::agent::{ImageAccess, ImageAccessRequest};
+use gpuaas_api::own_instance::IdentityGranted;
 use gpuaas_program::Spawner;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::clock::Uptime;
 use crate::config::{Config, RuntimeKind};
-use crate::executor::{Changes, Executor, ExecutorOptions, Limits};
+use crate::executor::{Changes, Executor, ExecutorOptions, Identities, Limits};
 use crate::identity::NodeKey;
 use crate::instance_api::Doors;
 use crate::late::Late;
@@ -27,8 +28,8 @@ use crate::runtime::ContainerRuntime;
 use crate::runtime::docker::{DockerOptions, DockerRuntime};
 use crate::runtime::simulated::SimulatedRuntime;
 use crate::seams::{
-    Answer, ByteStream, ChangeFeed, Failure, ImageGate, ImageSource, LogBytes, NoAnswer, PullTicket,
-    WantedImage, Workloads,
+    Answer, ByteStream, ChangeFeed, Failure, IdentityGate, ImageGate, ImageSource, LogBytes, NoAnswer,
+    PullTicket, Relay, RelayedCall, WantedImage, Workloads,
 };
 use crate::wall_clock::SystemClock;
 use crate::{engine, inventory};
@@ -69,7 +70,9 @@ pub async fn start_workloads(
     let late = Arc::new(Late::default());
     let workloads: Arc<dyn Workloads> = late.clone();
     doors.answer_with(&workloads);
+    doors.relay_to(platform.clone());
     let parts = Starting {
+        identities: identities(config, platform),
         config: config.clone(),
         node_id: identity.node_id.uuid(),
         key: key.clone(),
@@ -91,6 +94,7 @@ pub async fn start_workloads(
 }
 
 struct Starting {
+    identities: Option<Identities>,
     config: Config,
     node_id: Uuid,
     key: Arc<NodeKey>,
@@ -157,6 +161,7 @@ impl Starting {
             door: self.doors.clone(),
             state: self.config.state_dir.join("journal"),
             scratch: self.config.scratch_dir(),
+            identities: self.identities.clone(),
             limits: Limits {
                 pool: self.config.pool(),
                 pull_deadline: Duration::from_secs(self.config.pull.deadline_seconds.into()),
@@ -166,6 +171,37 @@ impl Starting {
             clock: Arc::new(Uptime::default()),
         };
         Executor::start(options).await.map_err(|error| format!("the journal cannot be used: {error}"))
+    }
+}
+
+/// Identities are for what really runs. To give a file to the user of a container takes root; an agent without it runs
+/// workloads that have none.
+fn identities(config: &Config, platform: &Arc<Platform>) -> Option<Identities> {
+    let is_root = rustix::process::geteuid().is_root();
+    match config.runtime {
+        RuntimeKind::Simulated => None,
+        RuntimeKind::Docker if !is_root => {
+            tracing::warn!("the agent is not root: instances get no identity of their own");
+            None
+        }
+        RuntimeKind::Docker => Some(Identities { root: config.secrets_dir(), gate: platform.clone() }),
+    }
+}
+
+impl IdentityGate for Platform {
+    fn show_key<'a>(
+        &'a self,
+        instance: Uuid,
+        generation: u64,
+        public_key: &'a str,
+    ) -> Answer<'a, Result<IdentityGranted, CallError>> {
+        Box::pin(Platform::show_key(self, instance, generation, public_key))
+    }
+}
+
+impl Relay for Platform {
+    fn relay<'a>(&'a self, call: &'a RelayedCall) -> Answer<'a, Result<(u16, Bytes), CallError>> {
+        Box::pin(Platform::relay(self, call))
     }
 }
 

@@ -70,6 +70,7 @@ fn describe(operation: &mut Value, route: Route, row: &Row) {
         Access::SignedIn => ("signed-in", None),
         Access::Person => ("person", None),
         Access::Node => ("node", None),
+        Access::Instance => ("instance", None),
         Access::Needs(permission, scope) => (permission.key(), Some(scope)),
     };
     operation["x-permission"] = json!(permission);

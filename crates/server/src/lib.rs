@@ -5,6 +5,7 @@ pub mod agents;
 pub mod commands;
 pub mod config;
 pub mod contract;
+pub mod gateway;
 pub mod http;
 pub mod listener;
 pub mod metrics;

@@ -1,25 +1,27 @@
 //! The accept loop: TLS or plain, HTTP/1.1 and HTTP/2, bounded, and stopped without dropping what is under way.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use gpuaas_gateway::{Gateway, Peer};
 use gpuaas_program::Spawner;
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
 
 use crate::config::Http;
 use crate::metrics::Metrics;
-
-/// The other end of a connection, for limits and logs.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
 
 pub struct Listener {
     pub socket: TcpListener,
@@ -30,7 +32,7 @@ pub struct Listener {
 
 impl Listener {
     /// Serves until asked to stop, then finishes what is under way.
-    pub async fn serve(self, app: Router, tasks: Spawner) {
+    pub async fn serve(self, app: Router, gateway: Option<Arc<Gateway>>, tasks: Spawner) {
         let acceptor = self.tls.clone().map(TlsAcceptor::from);
         let graceful = GracefulShutdown::new();
         let slots = Arc::new(Semaphore::new(self.settings.max_connections));
@@ -55,26 +57,31 @@ impl Listener {
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let service = with_peer(app.clone(), peer);
+            let stream = Held { stream, _slot: Slot::new(slot, self.metrics.clone()) };
+            let mut meeting = Meeting {
+                app: app.clone(),
+                gateway: gateway.clone(),
+                peer: Peer(peer.ip()),
+                asked_for: None,
+                spoke: Arc::default(),
+            };
             let (builder, watcher, acceptor) = (builder.clone(), graceful.watcher(), acceptor.clone());
-            let (metrics, handshake) =
-                (self.metrics.clone(), Duration::from_secs(self.settings.header_timeout_seconds));
+            let patience = Duration::from_secs(self.settings.header_timeout_seconds);
             connections.spawn(async move {
-                let _slot = slot;
-                metrics.connections.inc();
-                // Who connects and says nothing is let go; the protocol's own clocks start with the first byte.
-                let spoken = tokio::time::timeout(handshake, stream.peek(&mut [0])).await;
-                match (spoken, acceptor) {
-                    (Ok(Ok(count)), None) if count > 0 => drive(&builder, stream, service, watcher).await,
-                    (Ok(Ok(count)), Some(acceptor)) if count > 0 => {
-                        if let Ok(Ok(stream)) = tokio::time::timeout(handshake, acceptor.accept(stream)).await
-                        {
-                            drive(&builder, stream, service, watcher).await;
-                        }
+                // Who connects and says nothing, or never comes to a request, is let go: the protocols' own clocks start
+                // when it is clear which of them is spoken.
+                let until = tokio::time::Instant::now() + patience;
+                match acceptor {
+                    None => drive(&builder, stream, meeting, watcher, until).await,
+                    Some(acceptor) => {
+                        let Ok(Ok(stream)) = tokio::time::timeout_at(until, acceptor.accept(stream)).await
+                        else {
+                            return;
+                        };
+                        meeting.asked_for = stream.get_ref().1.server_name().map(str::to_ascii_lowercase);
+                        drive(&builder, stream, meeting, watcher, until).await;
                     }
-                    _ => {}
                 }
-                metrics.connections.dec();
             });
         }
         drop(self.socket);
@@ -99,42 +106,129 @@ impl Listener {
     }
 }
 
-fn with_peer(
-    app: Router,
-    peer: SocketAddr,
-) -> impl hyper::service::Service<
-    hyper::Request<hyper::body::Incoming>,
-    Response = axum::response::Response,
-    Error = std::convert::Infallible,
-    Future: Send,
-> + Clone {
-    hyper_util::service::TowerToHyperService::new(tower::service_fn(
-        move |mut request: hyper::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(Peer(peer));
-            app.clone().call(request)
-        },
-    ))
+/// One of the connections that may be open at once.
+struct Slot {
+    _permit: OwnedSemaphorePermit,
+    metrics: Arc<Metrics>,
 }
 
-async fn drive<S, I>(
+impl Slot {
+    fn new(permit: OwnedSemaphorePermit, metrics: Arc<Metrics>) -> Self {
+        metrics.connections.inc();
+        Self { _permit: permit, metrics }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.metrics.connections.dec();
+    }
+}
+
+/// A connection with its slot: one that was taken over as a socket keeps it to its end.
+struct Held {
+    stream: TcpStream,
+    _slot: Slot,
+}
+
+impl AsyncRead for Held {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Held {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// Where the requests of one connection go: apps have host names of their own, everything else is the platform's.
+#[derive(Clone)]
+struct Meeting {
+    app: Router,
+    gateway: Option<Arc<Gateway>>,
+    peer: Peer,
+    /// The name that the client wanted a certificate of.
+    asked_for: Option<String>,
+    spoke: Arc<Notify>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Meeting {
+    type Response = axum::response::Response;
+    type Error = std::convert::Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        self.spoke.notify_one();
+        let gateway = self.gateway.as_ref();
+        let (version, uri, headers) = (request.version(), request.uri(), request.headers());
+        // A connection that was made to an app is no way to another, nor to the platform.
+        let fits = |name: &String| gateway.is_none_or(|gateway| gateway.fits(name, version, uri, headers));
+        if !self.asked_for.as_ref().is_none_or(fits) {
+            let mut misdirected = axum::response::Response::default();
+            *misdirected.status_mut() = StatusCode::MISDIRECTED_REQUEST;
+            return Box::pin(std::future::ready(Ok(misdirected)));
+        }
+        let for_apps = gateway.filter(|gateway| gateway.is_for_apps(version, uri, headers)).cloned();
+        let mut platform = self.app.clone();
+        request.extensions_mut().insert(self.peer);
+        Box::pin(async move {
+            match for_apps {
+                Some(gateway) => Ok(gateway.serve(request).await.map(axum::body::Body::new)),
+                None => platform.call(request).await,
+            }
+        })
+    }
+}
+
+async fn drive<I>(
     builder: &auto::Builder<TokioExecutor>,
     stream: I,
-    service: S,
+    meeting: Meeting,
     watcher: hyper_util::server::graceful::Watcher,
+    until: tokio::time::Instant,
 ) where
-    I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-    S: hyper::service::Service<
-            hyper::Request<hyper::body::Incoming>,
-            Response = axum::response::Response,
-            Error = std::convert::Infallible,
-            Future: Send,
-        > + Clone
-        + Send
-        + 'static,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+    let spoke = meeting.spoke.clone();
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), meeting).into_owned();
+    let mut connection = std::pin::pin!(watcher.watch(connection));
     // A client that goes away or speaks nonsense is its own affair; there is nothing to mend here.
-    let _ = watcher.watch(connection).await;
+    tokio::select! {
+        _ = &mut connection => return,
+        () = spoke.notified() => {}
+        () = tokio::time::sleep_until(until) => return,
+    }
+    let _ = connection.await;
 }
 
 /// Binds, for the error message to name the address.

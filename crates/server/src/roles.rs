@@ -15,6 +15,7 @@ use gpuaas_store::{ConnectOptions, SchemaState, Stamp, Store};
 
 use crate::agents::{self, Agents, Links, NodeGate, PlatformGate};
 use crate::config::{Config, TlsMode};
+use crate::gateway;
 use crate::listener::{Listener, bind};
 use crate::metrics::{LoopLabels, Metrics};
 use crate::registry::RegistryRole;
@@ -92,6 +93,7 @@ pub async fn open_with(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<dyn 
         wrap_ttl_seconds: config.auth.wrap_ttl_seconds,
         launch: config.launch.settings(),
         registry: config.registry.settings().map_err(|fault| Error::fields(vec![fault]))?,
+        gateway: config.gateway.settings(),
     };
     let plane = Arc::new(ControlPlane::new(store, custody.clone(), clock, entropy, settings, platform_id));
     bootstrap::ensure_token_key(&plane).await?;
@@ -126,6 +128,8 @@ pub struct Running {
     pub agents: Agents,
     /// Absent where another registry is used.
     pub registry: Option<Arc<RegistryRole>>,
+    /// Absent where the platform has no name that apps could have theirs below.
+    pub gateway: Option<Arc<gpuaas_gateway::Gateway>>,
     pub tasks: Spawner,
     pub metrics: Arc<Metrics>,
 }
@@ -133,7 +137,7 @@ pub struct Running {
 /// Starts all roles: the API behind its listener, and the worker's loops.
 pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     opened.plane.break_at(crate::config::faults());
-    let gate = Arc::new(PlatformGate { plane: opened.plane.clone() });
+    let gate = Arc::new(PlatformGate::new(opened.plane.clone()));
     let tasks = Spawner::default();
     let registry = registry_role(config, &opened.plane, &tasks);
     // First of all: a second process on this folder must end here, before it speaks for the nodes of the first.
@@ -143,12 +147,15 @@ pub async fn start(config: &Config, opened: Opened) -> Result<Running> {
     let running = start_listeners(config, opened, gate, registry, tasks).await?;
     start_loops(&running.plane, &running.metrics, &running.tasks);
     start_presence(&running);
+    if let Some(gateway) = &running.gateway {
+        gateway::start_loops(gateway, &running.plane, &running.tasks);
+    }
     Ok(running)
 }
 
 /// The API alone; tests turn the loops by hand.
 pub async fn start_api(config: &Config, opened: Opened) -> Result<Running> {
-    let gate = Arc::new(PlatformGate { plane: opened.plane.clone() });
+    let gate = Arc::new(PlatformGate::new(opened.plane.clone()));
     start_api_with_gate(config, opened, gate).await
 }
 
@@ -186,10 +193,16 @@ async fn start_listeners(
     plane.plug_registry(registry_door(config, &plane, address, &public_url, &agents));
     let AgentTrust { ca_pem, pin } = agents.trust.clone();
     plane.plug_links(links, AgentDoor { url: agents.public_url.clone(), ca_pem, pin });
+    if let Some(gateway) = gateway::role(config, &plane, &public_url, &tasks) {
+        let _ = state.gateway.set(gateway);
+    } else {
+        tracing::warn!("apps cannot be opened in the browser: set gateway.apps_domain or domain");
+    }
+    let gateway = state.gateway.get().cloned();
     let app = http::app(state);
     let listener = Listener { socket, tls, settings: config.http.clone(), metrics: metrics.clone() };
-    tasks.spawn(listener.serve(app, tasks.clone()));
-    Ok(Running { plane, address, public_url, agents, registry, tasks, metrics })
+    tasks.spawn(listener.serve(app, gateway.clone(), tasks.clone()));
+    Ok(Running { plane, address, public_url, agents, registry, gateway, tasks, metrics })
 }
 
 /// The built-in registry, unless another one is used.
@@ -212,6 +225,7 @@ fn registry_door(
 ) -> RegistryDoor {
     let settings = &plane.settings.registry;
     let mut names = settings.names.clone();
+    names.host = config.registry_host(address.port());
     let own_name = public_url.split_once("://").map_or(public_url, |(_, authority)| authority).to_owned();
     if names.host.is_empty() {
         names.host.clone_from(&own_name);
@@ -329,7 +343,7 @@ fn run_loop<F, W>(
     F: Fn() -> W + Send + 'static,
     W: Future<Output = Result<TickStatus>> + Send,
 {
-    let (store, metrics, stop) = (plane.store.clone(), metrics.clone(), tasks.clone());
+    let (mut commits, metrics, stop) = (plane.store.commits(), metrics.clone(), tasks.clone());
     tasks.spawn(async move {
         let labels = LoopLabels { name };
         while !stop.is_stopping() {
@@ -346,7 +360,7 @@ fn run_loop<F, W>(
                 }
             }
             let wait = async {
-                if on_commit { store.wait_committed(period).await } else { tokio::time::sleep(period).await }
+                if on_commit { commits.wait(period).await } else { tokio::time::sleep(period).await }
             };
             tokio::select! { () = wait => {}, () = stop.stopped() => {} }
         }

@@ -104,12 +104,23 @@ pub fn server_config(config: &Config) -> Result<Option<Arc<ServerConfig>>> {
         TlsMode::Off => return Ok(None),
         TlsMode::Files => (config.tls.certificate_file.clone(), config.tls.key_file.clone()),
         TlsMode::LocalCa => {
-            let names = names(config.http.listen.ip(), &config.http.public_url);
-            ensure_local_ca(&config.ca_dir(), "server", &names)?;
+            ensure_local_ca(&config.ca_dir(), "server", &public_names(config))?;
             (config.ca_dir().join("server.pem"), config.ca_dir().join("server-key.pem"))
         }
     };
     serving(certificate, key).map(Some)
+}
+
+/// Every name the public listener answers to: people's, the registry's, and with one step below all apps'.
+fn public_names(config: &Config) -> Vec<String> {
+    let mut names = names(config.http.listen.ip(), &config.http.public_url);
+    if !config.domain.is_empty() {
+        names.extend([config.domain.clone(), format!("registry.{}", config.domain)]);
+    }
+    let apps = config.apps_authority(&config.public_url(config.http.listen));
+    names.extend(apps.and_then(|apps| Some(format!("*.{}", apps.split(':').next()?))));
+    names.dedup();
+    names
 }
 
 /// The TLS side of the listener for nodes: there is always one.
@@ -124,7 +135,11 @@ pub fn agents_server_config(config: &Config) -> Result<Arc<ServerConfig>> {
 }
 
 fn ensure_agents_certificate(config: &Config) -> Result<()> {
-    let names = names(config.agents.listen.ip(), &config.agents.public_url);
+    let url = config.agents_url(config.agents.listen);
+    let names = names(
+        config.agents.listen.ip(),
+        if config.domain.is_empty() { &config.agents.public_url } else { &url },
+    );
     ensure_local_ca(&config.ca_dir(), "agents", &names)
 }
 
@@ -258,8 +273,7 @@ pub fn trust_instructions(config: &Config) -> Result<String> {
     if config.tls.mode != TlsMode::LocalCa {
         return Err(Error::invalid("no_local_ca", "The local CA is used with tls.mode = \"local_ca\" only."));
     }
-    let names = names(config.http.listen.ip(), &config.http.public_url);
-    ensure_local_ca(&config.ca_dir(), "server", &names)?;
+    ensure_local_ca(&config.ca_dir(), "server", &public_names(config))?;
     let file = config.ca_dir().join("ca.pem");
     let file = std::fs::canonicalize(&file).unwrap_or(file);
     let file = file.display();
@@ -317,6 +331,16 @@ mod tests {
         assert_ne!(before, restored);
         let last = chain(&one.path().join("ca/agents.pem")).pop().unwrap();
         assert_eq!(gpuaas_tunnel::spki_pin(&last).unwrap(), restored);
+    }
+
+    /// one setting, and the certificate holds the platform's, the registry's and all apps' names.
+    #[test]
+    fn a_domain_s_certificate_holds_every_name_below_it() {
+        let config = crate::config::from_parts("domain = \"gpu.example.org\"", []).unwrap();
+        assert_eq!(
+            public_names(&config),
+            ["localhost", "gpu.example.org", "registry.gpu.example.org", "*.apps.gpu.example.org"]
+        );
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl Session {
     pub async fn list_service_accounts(
         &mut self,
         scope: TenantScope,
+        kind: AccountKind,
         page: &PageRequest,
     ) -> Result<Page<ServiceAccount>> {
         let rows = fetch!(
@@ -91,21 +92,23 @@ impl Session {
             AccountRow,
             "SELECT id, tenant_id, project_id, name, kind, state, version, created_at, updated_at FROM service_accounts \
              WHERE id > $1 AND state <> 'deleted' AND ($2 IS NULL OR tenant_id = $2) AND ($3 IS NULL OR project_id = $3) \
-             ORDER BY id LIMIT $4",
+             AND kind = $5 ORDER BY id LIMIT $4",
             after_id(page)?,
             scope.tenant().map(TenantId::uuid),
             scope.project().map(ProjectId::uuid),
-            i64::from(page.limit) + 1
+            i64::from(page.limit) + 1,
+            kind.name()
         )?;
         let accounts: Result<Vec<_>> = rows.into_iter().map(ServiceAccount::try_from).collect();
         Ok(Page::from_rows(accounts?, page.limit, |account| account.id.to_string()))
     }
 
+    /// Those that people made: an instance's own account comes and goes with the instance.
     pub async fn count_service_accounts(&mut self, project: ProjectId) -> Result<i64> {
         scalar!(
             self,
             i64,
-            "SELECT COUNT(*) FROM service_accounts WHERE project_id = $1 AND state <> 'deleted'",
+            "SELECT COUNT(*) FROM service_accounts WHERE project_id = $1 AND state <> 'deleted' AND kind = 'operator'",
             project.uuid()
         )
     }
@@ -115,7 +118,8 @@ impl Session {
         fetch!(
             self,
             (Uuid, String),
-            "SELECT id, name FROM service_accounts WHERE project_id = $1 AND state <> 'deleted' ORDER BY id LIMIT 20",
+            "SELECT id, name FROM service_accounts WHERE project_id = $1 AND state <> 'deleted' AND kind = 'operator' \
+             ORDER BY id LIMIT 20",
             project.uuid()
         )
     }

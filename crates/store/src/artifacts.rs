@@ -1,15 +1,10 @@
-//! Repositories, artifacts and their promotions, trusted keys, and what opens the registry.
+//! Artifacts, their promotions, and the versions that name them.
 
 use chrono::{DateTime, Utc};
 use gpuaas_agent_protocol::Digest;
-use gpuaas_domain::artifact::{
-    Artifact, ArtifactState, Repository, RepositoryPath, Trust, TrustKey, TrustState, Visibility,
-};
+use gpuaas_domain::artifact::{Artifact, ArtifactState, Repository, RepositoryPath, Trust, TrustState};
 use gpuaas_domain::iam::TenantScope;
-use gpuaas_domain::ids::{
-    AppVersionId, ArtifactId, KeyId, PersonalTokenId, ProjectId, RegistryCredentialId, RepositoryId,
-    SecretId, TenantId, TrustKeyId,
-};
+use gpuaas_domain::ids::{AppVersionId, ArtifactId, ProjectId, TenantId, TrustKeyId};
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, Result, Timestamp};
 use serde_json::Value;
@@ -17,37 +12,10 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::dialect::{is_unique_violation, map_error};
+use crate::repositories::RepositoryRow;
+use crate::rows::unknown;
 use crate::tenants::{after_id, one_row};
 use crate::{Session, Tx};
-
-row! {
-    struct RepositoryRow {
-        id: Uuid, tenant_id: Uuid, project_id: Uuid, namespace: String, app_slug: String, visibility: String,
-        version: i64, created_at: DateTime<Utc>, updated_at: DateTime<Utc>,
-    }
-}
-
-fn unknown(what: &str) -> Error {
-    Error::internal(format!("a row has the unknown value {what:?}"))
-}
-
-impl TryFrom<RepositoryRow> for Repository {
-    type Error = Error;
-
-    fn try_from(row: RepositoryRow) -> Result<Self> {
-        Ok(Self {
-            id: RepositoryId::new(row.id),
-            tenant_id: TenantId::new(row.tenant_id),
-            project_id: ProjectId::new(row.project_id),
-            namespace: row.namespace,
-            app_slug: row.app_slug,
-            visibility: Visibility::parse(&row.visibility).ok_or_else(|| unknown(&row.visibility))?,
-            version: row.version,
-            created_at: Timestamp::new(row.created_at),
-            updated_at: Timestamp::new(row.updated_at),
-        })
-    }
-}
 
 row! {
     struct ArtifactRow {
@@ -106,126 +74,6 @@ impl TryFrom<ArtifactRow> for Artifact {
     }
 }
 
-row! {
-    struct KeyRow {
-        id: Uuid, tenant_id: Option<Uuid>, project_id: Option<Uuid>, name: String, fingerprint: String, algorithm: String,
-        public_key: String, valid_until: Option<DateTime<Utc>>, revoked_at: Option<DateTime<Utc>>,
-        revoked_reason: Option<String>, version: i64, created_at: DateTime<Utc>,
-    }
-}
-
-impl From<KeyRow> for TrustKey {
-    fn from(row: KeyRow) -> Self {
-        Self {
-            id: TrustKeyId::new(row.id),
-            owner: row
-                .tenant_id
-                .zip(row.project_id)
-                .map(|(tenant, project)| (TenantId::new(tenant), ProjectId::new(project))),
-            name: row.name,
-            fingerprint: row.fingerprint,
-            algorithm: row.algorithm,
-            public_key: row.public_key,
-            valid_until: row.valid_until.map(Timestamp::new),
-            revoked_at: row.revoked_at.map(Timestamp::new),
-            revoked_reason: row.revoked_reason,
-            version: row.version,
-            created_at: Timestamp::new(row.created_at),
-        }
-    }
-}
-
-/// What a credential of the registry is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    Publish,
-    Pull,
-}
-
-impl Purpose {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Publish => "publish",
-            Self::Pull => "pull",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Publish, Self::Pull].into_iter().find(|purpose| purpose.name() == name)
-    }
-}
-
-/// A credential for one repository, issued to somebody for a short while.
-#[derive(Clone, Debug)]
-pub struct StoredCredential {
-    pub id: RegistryCredentialId,
-    pub tenant_id: TenantId,
-    pub project_id: ProjectId,
-    pub repository_id: RepositoryId,
-    pub purpose: Purpose,
-    /// The one image it opens; absent, the whole repository.
-    pub digest: Option<Digest>,
-    pub secret_hash: Vec<u8>,
-    pub actor_kind: String,
-    pub actor_id: String,
-    /// What it was asked for with, and ends with.
-    pub personal_token_id: Option<PersonalTokenId>,
-    pub created_at: Timestamp,
-    pub expires_at: Timestamp,
-    pub first_used_at: Option<Timestamp>,
-    pub revoked_at: Option<Timestamp>,
-    pub version: i64,
-}
-
-row! {
-    struct CredentialRow {
-        id: Uuid, tenant_id: Uuid, project_id: Uuid, repository_id: Uuid, purpose: String, digest: Option<String>,
-        secret_hash: Vec<u8>, actor_kind: String, actor_id: String, personal_token_id: Option<Uuid>,
-        created_at: DateTime<Utc>, expires_at: DateTime<Utc>, first_used_at: Option<DateTime<Utc>>, revoked_at: Option<DateTime<Utc>>, version: i64,
-    }
-}
-
-impl TryFrom<CredentialRow> for StoredCredential {
-    type Error = Error;
-
-    fn try_from(row: CredentialRow) -> Result<Self> {
-        let digest = row.digest.map(|text| text.parse().map_err(|_| unknown(&text))).transpose()?;
-        Ok(Self {
-            id: RegistryCredentialId::new(row.id),
-            tenant_id: TenantId::new(row.tenant_id),
-            project_id: ProjectId::new(row.project_id),
-            repository_id: RepositoryId::new(row.repository_id),
-            purpose: Purpose::parse(&row.purpose).ok_or_else(|| unknown(&row.purpose))?,
-            digest,
-            secret_hash: row.secret_hash,
-            actor_kind: row.actor_kind,
-            actor_id: row.actor_id,
-            personal_token_id: row.personal_token_id.map(PersonalTokenId::new),
-            created_at: Timestamp::new(row.created_at),
-            expires_at: Timestamp::new(row.expires_at),
-            first_used_at: row.first_used_at.map(Timestamp::new),
-            revoked_at: row.revoked_at.map(Timestamp::new),
-            version: row.version,
-        })
-    }
-}
-
-/// A key that signs registry tokens, its private half still sealed.
-#[derive(Clone, Debug)]
-pub struct RegistryKey {
-    pub id: KeyId,
-    /// In PEM.
-    pub certificate: String,
-    pub secret_id: SecretId,
-    pub retired_at: Option<Timestamp>,
-}
-
-row! {
-    struct RegistryKeyRow {
-        id: Uuid, certificate: String, secret_id: Uuid, retired_at: Option<DateTime<Utc>>,
-    }
-}
-
 /// A promotion as it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPromotion {
@@ -252,28 +100,6 @@ pub struct VersionUse {
     pub status: String,
 }
 
-/// How far the making of an app has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preparation {
-    pub app_slug: String,
-    pub stage: String,
-    pub percent: i64,
-    pub failure: Option<String>,
-    pub updated_at: Timestamp,
-}
-
-row! {
-    struct PreparationRow {
-        app_slug: String, stage: String, percent: i64, failure: Option<String>, updated_at: DateTime<Utc>,
-    }
-}
-
-macro_rules! repository_columns {
-    () => {
-        "id, tenant_id, project_id, namespace, app_slug, visibility, version, created_at, updated_at"
-    };
-}
-
 macro_rules! artifact_select {
     ($rest:literal) => {
         concat!(
@@ -289,60 +115,7 @@ macro_rules! artifact_select {
     };
 }
 
-macro_rules! key_columns {
-    () => {
-        "id, tenant_id, project_id, name, fingerprint, algorithm, public_key, valid_until, revoked_at, revoked_reason, version, created_at"
-    };
-}
-
-macro_rules! credential_columns {
-    () => {
-        "id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, actor_id, personal_token_id, created_at, expires_at, \
-         first_used_at, revoked_at, version"
-    };
-}
-
 impl Session {
-    /// For the registry's door and the resolution of references, which decide by what they find.
-    pub async fn find_repository_by_path(&mut self, path: &RepositoryPath) -> Result<Option<Repository>> {
-        let row = fetch_optional!(
-            self,
-            RepositoryRow,
-            concat!(
-                "SELECT ",
-                repository_columns!(),
-                " FROM repositories WHERE namespace = $1 AND app_slug = $2"
-            ),
-            path.namespace.as_str(),
-            path.app_slug.as_str()
-        )?;
-        row.map(Repository::try_from).transpose()
-    }
-
-    pub async fn find_repository_by_id(&mut self, id: RepositoryId) -> Result<Option<Repository>> {
-        let row = fetch_optional!(
-            self,
-            RepositoryRow,
-            concat!("SELECT ", repository_columns!(), " FROM repositories WHERE id = $1"),
-            id.uuid()
-        )?;
-        row.map(Repository::try_from).transpose()
-    }
-
-    pub async fn list_repositories(&mut self, project: ProjectId) -> Result<Vec<Repository>> {
-        let rows = fetch!(
-            self,
-            RepositoryRow,
-            concat!(
-                "SELECT ",
-                repository_columns!(),
-                " FROM repositories WHERE project_id = $1 ORDER BY id LIMIT 1000"
-            ),
-            project.uuid()
-        )?;
-        rows.into_iter().map(Repository::try_from).collect()
-    }
-
     pub async fn find_artifact(&mut self, scope: TenantScope, id: ArtifactId) -> Result<Option<Artifact>> {
         let row = fetch_optional!(
             self,
@@ -496,40 +269,6 @@ impl Session {
             .collect()
     }
 
-    /// A project's own keys and the platform's; `None` gives the platform's alone.
-    pub async fn list_trust_keys(&mut self, project: Option<ProjectId>) -> Result<Vec<TrustKey>> {
-        let rows = fetch!(
-            self,
-            KeyRow,
-            concat!(
-                "SELECT ",
-                key_columns!(),
-                " FROM trust_keys WHERE project_id IS NULL OR project_id = $1 ORDER BY id LIMIT 1000"
-            ),
-            project.map(ProjectId::uuid)
-        )?;
-        Ok(rows.into_iter().map(TrustKey::from).collect())
-    }
-
-    pub async fn find_trust_key(&mut self, scope: TenantScope, id: TrustKeyId) -> Result<Option<TrustKey>> {
-        let row = match scope.project() {
-            Some(project) => fetch_optional!(
-                self,
-                KeyRow,
-                concat!("SELECT ", key_columns!(), " FROM trust_keys WHERE id = $1 AND project_id = $2"),
-                id.uuid(),
-                project.uuid()
-            )?,
-            None => fetch_optional!(
-                self,
-                KeyRow,
-                concat!("SELECT ", key_columns!(), " FROM trust_keys WHERE id = $1 AND project_id IS NULL"),
-                id.uuid()
-            )?,
-        };
-        Ok(row.map(TrustKey::from))
-    }
-
     /// Artifacts that a key stands for now, under whatever name it was registered: of one project, or everywhere.
     pub async fn list_artifacts_signed_by(
         &mut self,
@@ -556,152 +295,16 @@ impl Session {
             self,
             (String,),
             "SELECT a.digest FROM app_artifacts a JOIN repositories r ON r.id = a.repository_id WHERE r.namespace = $1 \
-             AND r.app_slug = $2 AND a.state <> 'retired' AND (a.media_type LIKE '%index%' OR a.media_type LIKE '%list%') LIMIT 1000",
+             AND r.app_slug = $2 AND a.state <> 'retired' AND a.media_type IN \
+             ('application/vnd.oci.image.index.v1+json', 'application/vnd.docker.distribution.manifest.list.v2+json') LIMIT 1000",
             path.namespace.as_str(),
             path.app_slug.as_str()
         )?;
         rows.into_iter().map(|(digest,)| digest.parse().map_err(|_| unknown(&digest))).collect()
     }
-
-    /// By its id alone: the secret that comes with it, or the registry's own token, proves the rest.
-    pub async fn find_registry_credential(
-        &mut self,
-        id: RegistryCredentialId,
-    ) -> Result<Option<StoredCredential>> {
-        let row = fetch_optional!(
-            self,
-            CredentialRow,
-            concat!("SELECT ", credential_columns!(), " FROM registry_credentials WHERE id = $1"),
-            id.uuid()
-        )?;
-        row.map(StoredCredential::try_from).transpose()
-    }
-
-    pub async fn list_registry_credentials(
-        &mut self,
-        project: ProjectId,
-        page: &PageRequest,
-    ) -> Result<Page<(StoredCredential, RepositoryPath)>> {
-        let rows = fetch!(
-            self,
-            CredentialRow,
-            concat!(
-                "SELECT ",
-                credential_columns!(),
-                " FROM registry_credentials WHERE project_id = $1 AND id > $2 ORDER BY id LIMIT $3"
-            ),
-            project.uuid(),
-            after_id(page)?,
-            i64::from(page.limit) + 1
-        )?;
-        let mut all = Vec::with_capacity(rows.len());
-        for row in rows {
-            let credential = StoredCredential::try_from(row)?;
-            let repository = self
-                .find_repository_by_id(credential.repository_id)
-                .await?
-                .ok_or_else(|| Error::internal("a credential without its repository"))?;
-            all.push((credential, repository.path()));
-        }
-        Ok(Page::from_rows(all, page.limit, |(credential, _)| credential.id.to_string()))
-    }
-
-    /// Credentials that ended and were not told so yet, some at a time.
-    pub async fn list_ended_credentials(
-        &mut self,
-        now: Timestamp,
-        limit: i64,
-    ) -> Result<Vec<StoredCredential>> {
-        let rows = fetch!(
-            self,
-            CredentialRow,
-            concat!(
-                "SELECT ",
-                credential_columns!(),
-                " FROM registry_credentials WHERE expires_at <= $1 AND revoked_at IS NULL AND expired_at IS NULL ORDER BY expires_at LIMIT $2"
-            ),
-            now.to_datetime(),
-            limit
-        )?;
-        rows.into_iter().map(StoredCredential::try_from).collect()
-    }
-
-    /// Newest first; the first one that is not retired signs.
-    pub async fn list_registry_keys(&mut self) -> Result<Vec<RegistryKey>> {
-        let rows = fetch!(
-            self,
-            RegistryKeyRow,
-            "SELECT id, certificate, secret_id, retired_at FROM registry_keys ORDER BY id DESC LIMIT 20"
-        )?;
-        let key = |row: RegistryKeyRow| RegistryKey {
-            id: KeyId::new(row.id),
-            certificate: row.certificate,
-            secret_id: SecretId::new(row.secret_id),
-            retired_at: row.retired_at.map(Timestamp::new),
-        };
-        Ok(rows.into_iter().map(key).collect())
-    }
-
-    pub async fn list_preparations(&mut self) -> Result<Vec<Preparation>> {
-        let rows = fetch!(
-            self,
-            PreparationRow,
-            "SELECT app_slug, stage, percent, failure, updated_at FROM app_preparations ORDER BY app_slug LIMIT 1000"
-        )?;
-        let preparation = |row: PreparationRow| Preparation {
-            app_slug: row.app_slug,
-            stage: row.stage,
-            percent: row.percent,
-            failure: row.failure,
-            updated_at: Timestamp::new(row.updated_at),
-        };
-        Ok(rows.into_iter().map(preparation).collect())
-    }
 }
 
 impl Tx {
-    pub async fn insert_repository(&mut self, repository: &Repository) -> Result<()> {
-        execute_raw!(
-            self,
-            "INSERT INTO repositories (id, tenant_id, project_id, namespace, app_slug, visibility, version, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            repository.id.uuid(),
-            repository.tenant_id.uuid(),
-            repository.project_id.uuid(),
-            repository.namespace.as_str(),
-            repository.app_slug.as_str(),
-            repository.visibility.name(),
-            repository.version,
-            repository.created_at.to_datetime(),
-            repository.updated_at.to_datetime()
-        )
-        .map_err(|error| {
-            if is_unique_violation(&error) {
-                return Error::conflict("repository_taken", "Another project has a repository of this name.");
-            }
-            map_error(error)
-        })?;
-        Ok(())
-    }
-
-    pub async fn set_visibility(
-        &mut self,
-        repository: Repository,
-        visibility: Visibility,
-    ) -> Result<Repository> {
-        let at = self.at();
-        let touched = execute!(
-            self,
-            "UPDATE repositories SET visibility = $3, updated_at = $4, version = version + 1 WHERE id = $1 AND version = $2",
-            repository.id.uuid(),
-            repository.version,
-            visibility.name(),
-            at.to_datetime()
-        )?;
-        one_row(touched)?;
-        Ok(Repository { visibility, version: repository.version + 1, updated_at: at, ..repository })
-    }
-
     pub async fn insert_artifact(&mut self, artifact: &Artifact) -> Result<()> {
         execute_raw!(
             self,
@@ -804,153 +407,5 @@ impl Tx {
             )?;
         }
         Ok(())
-    }
-
-    pub async fn insert_trust_key(&mut self, key: &TrustKey) -> Result<()> {
-        execute_raw!(
-            self,
-            "INSERT INTO trust_keys (id, tenant_id, project_id, name, fingerprint, algorithm, public_key, valid_until, revoked_at, \
-             revoked_reason, version, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-            key.id.uuid(),
-            key.owner.map(|(tenant, _)| tenant.uuid()),
-            key.owner.map(|(_, project)| project.uuid()),
-            key.name.as_str(),
-            key.fingerprint.as_str(),
-            key.algorithm.as_str(),
-            key.public_key.as_str(),
-            key.valid_until.map(Timestamp::to_datetime),
-            key.revoked_at.map(Timestamp::to_datetime),
-            key.revoked_reason.as_deref(),
-            key.version,
-            key.created_at.to_datetime()
-        )
-        .map_err(|error| {
-            if is_unique_violation(&error) {
-                return Error::conflict("name_taken", "There is another key with this name.");
-            }
-            map_error(error)
-        })?;
-        Ok(())
-    }
-
-    pub async fn revoke_trust_key(&mut self, key: TrustKey, reason: Option<String>) -> Result<TrustKey> {
-        let at = self.at();
-        let touched = execute!(
-            self,
-            "UPDATE trust_keys SET revoked_at = $3, revoked_reason = $4, version = version + 1 WHERE id = $1 AND version = $2",
-            key.id.uuid(),
-            key.version,
-            at.to_datetime(),
-            reason.as_deref()
-        )?;
-        one_row(touched)?;
-        Ok(TrustKey { revoked_at: Some(at), revoked_reason: reason, version: key.version + 1, ..key })
-    }
-
-    pub async fn insert_registry_credential(&mut self, credential: &StoredCredential) -> Result<()> {
-        execute!(
-            self,
-            "INSERT INTO registry_credentials (id, tenant_id, project_id, repository_id, purpose, digest, secret_hash, actor_kind, \
-             actor_id, personal_token_id, created_at, expires_at, first_used_at, revoked_at, expired_at, version) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL, NULL, NULL, 1)",
-            credential.id.uuid(),
-            credential.tenant_id.uuid(),
-            credential.project_id.uuid(),
-            credential.repository_id.uuid(),
-            credential.purpose.name(),
-            credential.digest.as_ref().map(Digest::as_str),
-            credential.secret_hash.as_slice(),
-            credential.actor_kind.as_str(),
-            credential.actor_id.as_str(),
-            credential.personal_token_id.map(PersonalTokenId::uuid),
-            credential.created_at.to_datetime(),
-            credential.expires_at.to_datetime()
-        )?;
-        Ok(())
-    }
-
-    /// Notes the first use; later ones change nothing.
-    pub async fn use_registry_credential(&mut self, id: RegistryCredentialId) -> Result<bool> {
-        let at = self.at().to_datetime();
-        let touched = execute!(
-            self,
-            "UPDATE registry_credentials SET first_used_at = $2, version = version + 1 WHERE id = $1 AND first_used_at IS NULL",
-            id.uuid(),
-            at
-        )?;
-        Ok(touched == 1)
-    }
-
-    /// Says whether nobody else has noted it.
-    pub async fn end_registry_credential(&mut self, credential: &StoredCredential) -> Result<bool> {
-        let at = self.at().to_datetime();
-        let touched = execute!(
-            self,
-            "UPDATE registry_credentials SET expired_at = $2, version = version + 1 WHERE id = $1 AND expired_at IS NULL",
-            credential.id.uuid(),
-            at
-        )?;
-        Ok(touched == 1)
-    }
-
-    pub async fn revoke_registry_credential(
-        &mut self,
-        credential: &StoredCredential,
-    ) -> Result<StoredCredential> {
-        let at = self.at();
-        let touched = execute!(
-            self,
-            "UPDATE registry_credentials SET revoked_at = $3, version = version + 1 WHERE id = $1 AND version = $2",
-            credential.id.uuid(),
-            credential.version,
-            at.to_datetime()
-        )?;
-        one_row(touched)?;
-        Ok(StoredCredential { revoked_at: Some(at), version: credential.version + 1, ..credential.clone() })
-    }
-
-    pub async fn insert_registry_key(
-        &mut self,
-        id: KeyId,
-        certificate: &str,
-        secret: SecretId,
-    ) -> Result<()> {
-        let at = self.at().to_datetime();
-        execute!(self, "UPDATE registry_keys SET retired_at = $1 WHERE retired_at IS NULL", at)?;
-        execute!(
-            self,
-            "INSERT INTO registry_keys (id, certificate, secret_id, created_at, retired_at) VALUES ($1, $2, $3, $4, NULL)",
-            id.uuid(),
-            certificate,
-            secret.uuid(),
-            at
-        )?;
-        Ok(())
-    }
-
-    pub async fn put_preparation(
-        &mut self,
-        slug: &str,
-        stage: &str,
-        percent: u8,
-        failure: Option<&str>,
-    ) -> Result<()> {
-        let at = self.at().to_datetime();
-        execute!(
-            self,
-            "INSERT INTO app_preparations (app_slug, stage, percent, failure, updated_at) VALUES ($1, $2, $3, $4, $5) \
-             ON CONFLICT (app_slug) DO UPDATE SET stage = excluded.stage, percent = excluded.percent, failure = excluded.failure, \
-             updated_at = excluded.updated_at",
-            slug,
-            stage,
-            i64::from(percent),
-            failure,
-            at
-        )?;
-        Ok(())
-    }
-
-    pub async fn clear_preparation(&mut self, slug: &str) -> Result<bool> {
-        Ok(execute!(self, "DELETE FROM app_preparations WHERE app_slug = $1", slug)? > 0)
     }
 }

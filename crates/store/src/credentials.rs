@@ -256,6 +256,9 @@ impl Tx {
         let at = now.to_datetime();
         let mut swept = execute!(self, "DELETE FROM sessions WHERE expires_at <= $1", at)?;
         swept += execute!(self, "DELETE FROM personal_tokens WHERE expires_at <= $1", at)?;
+        swept += execute!(self, "DELETE FROM access_codes WHERE expires_at <= $1", at)?;
+        swept += execute!(self, "DELETE FROM app_sessions WHERE expires_at <= $1", at)?;
+        swept += execute!(self, "DELETE FROM endpoint_tokens WHERE expires_at <= $1", at)?;
         swept += execute!(self, "DELETE FROM login_links WHERE expires_at <= $1", at)?;
         swept += execute!(self, "DELETE FROM used_nonces WHERE expires_at <= $1", at)?;
         swept += execute!(

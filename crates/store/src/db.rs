@@ -27,8 +27,8 @@ pub struct Store {
 /// Who should look, and what the other processes should be told.
 #[derive(Default)]
 struct Signals {
-    /// Something was committed: the sequencer should look.
-    committed: Notify,
+    /// Something was committed: whoever follows it should look.
+    committed: watch::Sender<u64>,
     /// An order for a node may be waiting: the dispatcher should look.
     orders: Notify,
     /// The sequencer numbered something: readers of streams should look.
@@ -45,11 +45,21 @@ struct Own {
 
 impl Signals {
     fn commit_here(&self, orders: bool) {
-        self.committed.notify_one();
+        bump(&self.committed);
         if orders {
             self.orders.notify_one();
         }
         bump(&self.own.commits);
+    }
+}
+
+/// See [`Store::commits`].
+pub struct Commits(watch::Receiver<u64>);
+
+impl Commits {
+    /// Waits until something may have been committed since the last time, or the time is up.
+    pub async fn wait(&mut self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.0.changed()).await;
     }
 }
 
@@ -250,9 +260,9 @@ impl Store {
         })
     }
 
-    /// Waits until something may have been committed, or the time is up.
-    pub async fn wait_committed(&self, at_most: Duration) {
-        let _ = tokio::time::timeout(at_most, self.signals.committed.notified()).await;
+    /// Whatever is committed from now on. Each follower has its own, so that none takes another's wake-up.
+    pub fn commits(&self) -> Commits {
+        Commits(self.signals.committed.subscribe())
     }
 
     /// Waits until an order may be waiting, or the time is up.
@@ -378,7 +388,7 @@ impl Store {
                 notification = listener.recv() => {
                     match notification?.payload() {
                         COMMITTED => {
-                            self.signals.committed.notify_one();
+                            bump(&self.signals.committed);
                             self.signals.orders.notify_one();
                         }
                         SEQUENCED => bump(&self.signals.sequenced),

@@ -1,6 +1,7 @@
 //! Instances with their revisions, members, components, endpoints, timelines and receipts.
 
 use chrono::{DateTime, Utc};
+use gpuaas_domain::access::{AccessMode, Label, PublicAccess};
 use gpuaas_domain::iam::TenantScope;
 use gpuaas_domain::ids::{
     AllocationId, AppVersionId, InstanceId, MemberId, NodeId, ProjectId, RevisionId, TenantId, TimelineId,
@@ -10,6 +11,7 @@ use gpuaas_domain::instance::{
     StoredReceipt, StoredState, TimelineEntry, health_name,
 };
 use gpuaas_domain::lifecycle::{Operation, Status};
+use gpuaas_domain::manifest::EndpointPolicy;
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, Result, Timestamp};
 use serde_json::Value;
@@ -130,7 +132,10 @@ row! {
 }
 
 row! {
-    struct EndpointRow { component: String, name: String, container_port: i64, expose: String, host_port: Option<i64>, }
+    struct EndpointRow {
+        component: String, name: String, container_port: i64, expose: String, host_port: Option<i64>,
+        label: Option<String>, mode: Option<String>, public_access: Option<String>,
+    }
 }
 
 row! {
@@ -220,6 +225,18 @@ impl Session {
         rows.into_iter().map(Instance::try_from).collect()
     }
 
+    /// Whether a live instance of the project has this name.
+    pub async fn is_instance_name_taken(&mut self, project: ProjectId, name: &str) -> Result<bool> {
+        let count = scalar!(
+            self,
+            i64,
+            "SELECT COUNT(*) FROM app_instances WHERE project_id = $1 AND name = $2 AND decommissioned_at IS NULL",
+            project.uuid(),
+            name
+        )?;
+        Ok(count > 0)
+    }
+
     pub async fn count_instances(&mut self, project: ProjectId) -> Result<i64> {
         scalar!(
             self,
@@ -304,13 +321,26 @@ impl Session {
         let rows = fetch!(
             self,
             EndpointRow,
-            "SELECT component, name, container_port, expose, host_port FROM app_instance_endpoints WHERE instance_id = $1 \
-             ORDER BY component, name",
+            "SELECT e.component, e.name, e.container_port, e.expose, e.host_port, r.label, r.mode, r.public_access \
+             FROM app_instance_endpoints e LEFT JOIN endpoint_routes r \
+             ON r.instance_id = e.instance_id AND r.component = e.component AND r.name = e.name \
+             WHERE e.instance_id = $1 ORDER BY e.component, e.name",
             instance.uuid()
         )?;
+        // What has no route is reached inside or by a private tunnel only.
+        let unrouted =
+            |expose: &str| if expose == "internal" { AccessMode::Internal } else { AccessMode::Private };
         Ok(rows
             .into_iter()
             .map(|row| Endpoint {
+                mode: row
+                    .mode
+                    .as_deref()
+                    .and_then(AccessMode::parse)
+                    .unwrap_or_else(|| unrouted(&row.expose)),
+                public_access: row.public_access.as_deref().and_then(PublicAccess::parse).unwrap_or_default(),
+                label: row.label.as_deref().and_then(Label::parse),
+                policy: EndpointPolicy::default(),
                 component: row.component,
                 name: row.name,
                 port: row.container_port,

@@ -12,6 +12,8 @@ const SET: &[(i64, &str, &str)] = &[
     (1, "foundation", include_str!("../migrations/0001_foundation.sql")),
     (2, "launch", include_str!("../migrations/0002_launch.sql")),
     (3, "artifacts", include_str!("../migrations/0003_artifacts.sql")),
+    (4, "gateway", include_str!("../migrations/0004_gateway.sql")),
+    (5, "instance_identity", include_str!("../migrations/0005_instance_identity.sql")),
 ];
 
 /// How the database stands to the migrations this program knows.

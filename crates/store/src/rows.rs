@@ -70,3 +70,8 @@ macro_rules! row {
         }
     };
 }
+
+/// A text in a row that no value of ours is written as.
+pub(crate) fn unknown(what: &str) -> gpuaas_domain::Error {
+    gpuaas_domain::Error::internal(format!("a row has the unknown value {what:?}"))
+}

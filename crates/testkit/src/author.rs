@@ -9,6 +9,7 @@ use gpuaas_domain::artifact::{
 use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{Permit, Scope};
 use gpuaas_domain::ids::{ArtifactId, ProjectId, RepositoryId};
+use gpuaas_oci::manifest::{Descriptor, OCI_INDEX, Platform, write_index};
 use gpuaas_oci::sign::PrivateKey;
 use gpuaas_oci::{Credentials, Image, ImageBuilder, Registry, SecretText, Settings};
 use ring::rand::SystemRandom;
@@ -26,6 +27,21 @@ pub fn web_image(page: &str) -> Image {
         .cmd(["httpd", "-f", "-v", "-p", "8080", "-h", "/www"])
         .build()
         .expect("an image")
+}
+
+/// An image of one program of this workspace, with the libraries it needs from this machine.
+pub fn program_image(name: &str) -> Image {
+    let program = crate::process::binary(name);
+    let needs = std::process::Command::new("ldd").arg(&program).output().expect("ldd, of libc-bin");
+    let needs = String::from_utf8(needs.stdout).expect("text");
+    let libraries = needs.split_whitespace().filter(|word| word.starts_with('/'));
+    let mut image =
+        ImageBuilder::new("amd64").file("app", 0o755, std::fs::read(&program).expect("a program"));
+    for library in libraries {
+        let bytes = std::fs::read(library).expect("a library");
+        image = image.file(library.trim_start_matches('/'), 0o755, bytes);
+    }
+    image.entrypoint(["/app"]).build().expect("an image")
 }
 
 /// An image of one small file, for tests that start nothing.
@@ -90,6 +106,26 @@ impl Author {
         push
     }
 
+    /// Pushes images for several machines, each with its architecture, and one index over them; signs the index alone.
+    pub async fn push_index(&self, app: &str, visibility: &str, images: &[(&str, &Image)]) -> (Push, Digest) {
+        let push = self.intend(app, visibility).await;
+        let mut parts = Vec::new();
+        for (architecture, image) in images {
+            push.registry.push(&push.repository, image, None).await.expect("the registry takes it");
+            let mut part = Descriptor::of(gpuaas_oci::MANIFEST_TYPE, &image.manifest.bytes);
+            let architecture = (*architecture).to_owned();
+            part.platform = Some(Platform { os: "linux".into(), architecture, variant: String::new() });
+            parts.push(part);
+        }
+        let index = write_index(&parts);
+        let digest = Digest::of(&index);
+        let repository = push.repository.parse().expect("a repository");
+        let put = push.registry.put_manifest(&repository, &digest, OCI_INDEX, index).await;
+        put.expect("the registry takes the index");
+        self.sign(&push, &digest).await;
+        (push, digest)
+    }
+
     pub async fn sign(&self, push: &Push, digest: &Digest) {
         let repository = push.repository.parse().expect("a repository");
         let now = crate::MovableClock::default().now().to_datetime();
@@ -105,7 +141,12 @@ impl Author {
     /// Everything, up to an artifact that may be launched in production. Gives the artifact.
     pub async fn publish(&self, app: &str, visibility: &str, image: &Image) -> Value {
         let push = self.push(app, visibility, image).await;
-        let artifact = self.register(&push, image.digest()).await;
+        self.release(&push, image.digest()).await
+    }
+
+    /// From a push to an artifact that may be launched in production.
+    pub async fn release(&self, push: &Push, digest: &Digest) -> Value {
+        let artifact = self.register(push, digest).await;
         let id = artifact["id"].as_str().expect("an id").to_owned();
         let at = [self.project.as_str(), id.as_str()];
         let verified = self.caller.call(Route::ArtifactVerify, &at, None).await.expect(200).body;

@@ -12,7 +12,7 @@ mod platform;
 pub mod process;
 
 pub use apps::{DIGEST, Ready, manifest};
-pub use author::{Author, Push, small_image, web_image};
+pub use author::{Author, Push, program_image, small_image, web_image};
 pub use caller::{Answer, Caller, KeyPair};
 pub use clock::MovableClock;
 pub use database::{Database, TestDatabase};

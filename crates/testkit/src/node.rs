@@ -22,7 +22,7 @@ use gpuaas_node_agent::wiring::NoImages;
 use gpuaas_program::Spawner;
 use serde_json::json;
 
-use crate::{Caller, MovableClock, TestPlatform};
+use crate::{Caller, KeyPair, MovableClock, TestPlatform};
 
 /// A node that simulates its engine and nothing else.
 pub struct SimulatedNode {
@@ -145,6 +145,7 @@ impl SimulatedNode {
             door: doors.clone(),
             state: self.folder.path().join("state/journal"),
             scratch: self.folder.path().join("scratch"),
+            identities: None,
             limits: Limits {
                 retry_backoff: (Duration::from_millis(20), Duration::from_millis(200)),
                 restart_backoff: (Duration::from_millis(20), Duration::from_millis(200)),
@@ -169,6 +170,14 @@ impl SimulatedNode {
         self.running = Some((spawner, executor, links));
     }
 
+    /// Calls as the node itself does, with a token that it got by its key.
+    pub async fn caller(&self, anonymous: &Caller) -> Caller {
+        let platform =
+            Platform::new(self.identity.clone(), self.key.clone(), self.clock.clone()).expect("a client");
+        let token = platform.token().await.expect("a token");
+        anonymous.clone().with_bearer(token.expose())
+    }
+
     /// How often both links of this run have come up; none while one of them is down.
     pub fn connections(&self) -> Option<u64> {
         let (_, _, links) = self.running.as_ref()?;
@@ -187,6 +196,20 @@ impl SimulatedNode {
     /// The executor of the running agent.
     pub fn executor(&self) -> &Executor {
         &self.running.as_ref().expect("the agent runs").1
+    }
+
+    /// Shows a key for a launch, as the agent of a real engine does. Gives the instance's account and the key.
+    pub async fn show_key(&self, p: &TestPlatform, instance: &str, generation: i64) -> (String, KeyPair) {
+        let mut pair = KeyPair::generate();
+        let body = json!({"generation": generation, "public_key": pair.public_key()});
+        let answer = self
+            .caller(&p.anonymous())
+            .await
+            .call(Route::InstanceIdentityRegister, &[instance], Some(&body))
+            .await;
+        let answer = answer.expect(200);
+        answer.body["key_id"].as_str().expect("a key id").clone_into(&mut pair.key_id);
+        (answer.body["service_account_id"].as_str().expect("an account").to_owned(), pair)
     }
 
     /// Where a simulated app answers, for tunnels.

@@ -154,6 +154,25 @@ impl ServerProcess {
         self.serve_until(Self::is_ready);
     }
 
+    /// Starts serving where that must come to nothing; gives what it said until it ended by itself.
+    pub fn serve_in_vain(&mut self) -> String {
+        let path = self.data.with_extension("refused.log");
+        let log = std::fs::File::create(&path).expect("a log file");
+        let child =
+            self.command(&["serve"]).stderr(log).stdout(Stdio::null()).spawn().expect("the server starts");
+        self.child = Some(child);
+        let patience = Instant::now();
+        let said = || std::fs::read_to_string(&path).unwrap_or_default();
+        while !self.has_died() {
+            assert!(!self.is_ready(), "the server serves: {}", said());
+            assert!(patience.elapsed() < Duration::from_secs(30), "the server does not end: {}", said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let ended = self.child.take().and_then(|mut child| child.wait().ok());
+        assert!(ended.is_some_and(|status| !status.success()), "the server ended in peace: {}", said());
+        said()
+    }
+
     /// Behind TLS, where readiness cannot be asked in the clear: waits until the port answers.
     pub fn serve_tls(&mut self) {
         self.serve_until(|server| std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok());

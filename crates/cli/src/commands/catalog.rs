@@ -19,7 +19,7 @@ use crate::printer::Style;
 use crate::session::{Session, parse};
 use crate::{resolve, source, yaml};
 
-use super::publish;
+use super::{form, publish};
 
 #[derive(Subcommand)]
 pub(crate) enum AppCommand {
@@ -83,6 +83,14 @@ pub(crate) enum AppCommand {
         #[command(flatten)]
         reason: Reason,
     },
+    /// Show what there is to choose for a launch, and change nothing
+    ///
+    /// Parameters with their values so far, the project's allocations with every reason why one does not fit, what could be
+    /// requested instead, and the command that launches exactly this.
+    #[command(
+        after_help = "Examples:\n  gpuaas app form jupyter --project lab\n  gpuaas app form vllm --allocation training --set model=llama-3\n  gpuaas app form jupyter -o json | jq .request"
+    )]
+    Form(form::FormArgs),
     /// List the apps a project may launch
     #[command(after_help = "Examples:\n  gpuaas app catalog --project lab")]
     Catalog {
@@ -141,6 +149,7 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
             let body = MoveVersion { to, reason: reason.reason };
             change(&session, Route::AppMove, &version, &body, "Moved").await
         }
+        AppCommand::Form(args) => form::run(&session, args).await,
         AppCommand::Catalog { project } => {
             let project = session.project_or_default(project.project.as_deref()).await?;
             let raw = session.read(Route::ProjectCatalog, &[&project]).await?;

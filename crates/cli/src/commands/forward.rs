@@ -88,7 +88,12 @@ pub(crate) async fn run(session: &Session<'_>, args: &ForwardArgs) -> Result<()>
 
 /// The port that the platform will choose.
 fn target(detail: &InstanceDetail, query: &ForwardQuery) -> Option<i64> {
-    let endpoints = detail.access.endpoints.iter().filter(|endpoint| endpoint.expose != "internal");
+    let endpoints = detail
+        .access
+        .endpoints
+        .iter()
+        .map(|view| &view.endpoint)
+        .filter(|endpoint| endpoint.expose != "internal");
     endpoints
         .filter(|endpoint| query.component.as_ref().is_none_or(|name| *name == endpoint.component))
         .map(|endpoint| endpoint.port)

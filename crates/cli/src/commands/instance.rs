@@ -15,7 +15,7 @@ use crate::resolve;
 use crate::session::Session;
 use crate::units::Since;
 
-mod launch;
+pub(crate) mod launch;
 mod life;
 mod show;
 mod watch;

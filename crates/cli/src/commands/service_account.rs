@@ -8,9 +8,10 @@ use gpuaas_api::Route;
 use gpuaas_api::auth::{AccessToken, AssertionExchange, UnwrapRequest, Unwrapped};
 use gpuaas_api::observe::Version;
 use gpuaas_api::service_accounts::{
-    KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount, ServiceAccountWithKey,
+    AccountQuery, KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount, ServiceAccountWithKey,
 };
 use gpuaas_domain::Secret;
+use gpuaas_domain::identity::AccountKind;
 use gpuaas_domain::ids::{KeyId, ServiceAccountId};
 
 use super::place::parse_id;
@@ -31,6 +32,9 @@ pub(crate) enum ServiceAccountCommand {
     List {
         #[command(flatten)]
         project: ProjectArg,
+        /// Those that people made, or those of app instances
+        #[arg(long, default_value = "operator", value_parser = ["operator", "instance"])]
+        kind: String,
         #[command(flatten)]
         limit: ListLimit,
     },
@@ -219,10 +223,11 @@ pub(crate) async fn run(app: &App, command: ServiceAccountCommand) -> Result<()>
             let ids = service_account.as_deref().zip(key_id.as_deref());
             unwrap(app, &token, key_file.as_deref(), ids, project.project.as_deref()).await
         }
-        ServiceAccountCommand::List { project, limit } => {
+        ServiceAccountCommand::List { project, kind, limit } => {
             let session = app.session()?;
             let project = session.project_or_default(project.project.as_deref()).await?;
-            let list = session.list(Route::ServiceAccountList, &[&project], &(), limit.get()).await?;
+            let query = AccountQuery { kind: AccountKind::parse(&kind), ..AccountQuery::default() };
+            let list = session.list(Route::ServiceAccountList, &[&project], &query, limit.get()).await?;
             session.printer().list::<ServiceAccount>(&list)
         }
         ServiceAccountCommand::Get(AccountArg { account, project }) => {

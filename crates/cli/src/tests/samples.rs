@@ -142,8 +142,10 @@ pub(crate) fn timeline(event_type: &str, payload: &Value) -> Value {
 
 pub(crate) fn endpoints() -> Value {
     json!([
-        {"component": "db", "name": "sql", "port": 5432, "expose": "internal", "host_port": null},
-        {"component": "web", "name": "ui", "port": 8888, "expose": "private", "host_port": 20000},
+        {"component": "db", "name": "sql", "port": 5432, "expose": "internal", "host_port": null,
+         "mode": "internal", "public_access": "off", "url": null, "path": "/", "title": null, "health": "ready"},
+        {"component": "web", "name": "ui", "port": 8888, "expose": "private", "host_port": 20000,
+         "mode": "private", "public_access": "off", "url": null, "path": "/", "title": null, "health": "ready"},
     ])
 }
 

@@ -7,6 +7,7 @@ use gpuaas_api::artifacts::{
     Artifact, ArtifactDetail, RegistryCredential, RegistryInfo, RepositoryView, TrustKey,
 };
 use gpuaas_api::catalog::{App, AppVersion, Entitlement, LaunchableApp};
+use gpuaas_api::form::AppForm;
 use gpuaas_api::instances::{Instance, InstanceDetail, InstanceStats, ReceiptView, TimelineEntry};
 use gpuaas_api::nodes::{CreatedJoinToken, Node, NodeDetail};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -20,7 +21,7 @@ use crate::views::compute::{
 use crate::views::instances::{
     COMPONENT_TITLES, ENDPOINT_TITLES, NO_STATS, STATS_TITLES, component_cells, endpoint_cells, stats_rows,
 };
-use crate::views::{Facts, Row, receipt};
+use crate::views::{Facts, Row, form, receipt};
 
 fn table<T: Row>(items: &[Value]) -> String {
     let rows: Vec<_> =
@@ -213,7 +214,7 @@ fn instances_and_what_happens_to_them() {
     let endpoints: Vec<_> = detail.access.endpoints.iter().map(endpoint_cells).collect();
     assert_eq!(
         render_table(ENDPOINT_TITLES, &endpoints, false),
-        "PORT  NAME  COMPONENT  FOR       ON THE NODE\n5432  sql   db         internal  -\n8888  ui    web        private   127.0.0.1:20000\n"
+        "PORT  NAME  COMPONENT  ACCESS    ADDRESS\n5432  sql   db         internal  -\n8888  ui    web        private   127.0.0.1:20000 on the node\n"
     );
     let pull = samples::timeline("pulling", &json!({"done_bytes": 1_048_576, "total_bytes": null}));
     let shown = table::<TimelineEntry>(&[pull, samples::timeline("failed", &json!({"reason": "disk_full"}))]);
@@ -341,4 +342,53 @@ fn json_is_what_the_platform_said() {
         let raw = sample.to_string();
         assert_eq!(serde_json::from_str::<Value>(&crate::json::pretty(&raw)).unwrap(), sample);
     }
+}
+
+/// B-03, I-03, P-01: everything there is to choose, with the reasons, on paper.
+#[test]
+fn a_form_shows_what_can_be_chosen_and_why_not() {
+    let golden = include_str!("../../../domain/src/launch_form/tests/composition.json");
+    let mut value: Value = serde_json::from_str(golden).unwrap();
+    value["request"] = json!({"slug": "mixed-model-observable"});
+    let shown = facts::<AppForm>(value.clone());
+    assert_eq!(
+        shown,
+        "app          mixed-model-observable 2.0.0-rc.1 (active)\n\
+         name         Mixed models, observable\n\
+         description  Lanes behind a gateway.\n\
+         allocation   -\n\
+         gpus         2 (2 to 8)\n\
+         processors   8 (at least 4.5)\n\
+         memory       16.0 GiB (8.5 GiB to 64.0 GiB)\n\
+         storage      workspace at /workspace: scratch\n\
+         access       web on port 8080: embedded_ui_gateway\n\
+         launchable   no\n"
+    );
+    let form: AppForm = serde_json::from_value(value.clone()).unwrap();
+    let tables = form::tables(&form);
+    assert!(tables.iter().all(|(titles, rows)| rows.iter().all(|row| row.len() == titles.len())));
+    let titles: Vec<&str> = tables.iter().map(|(titles, _)| titles[0]).collect();
+    assert_eq!(titles, ["PARAMETER", "IMAGE", "ALLOCATION", "OFFER", "WRONG"]);
+    let shown: Vec<String> = tables.iter().map(|(titles, rows)| render_table(titles, rows, false)).collect();
+    assert_eq!(
+        shown[0],
+        "PARAMETER  TYPE        VALUE              TAKES       ABOUT\n\
+         model      string      a/b                a/b, c/d    Model\n\
+         context    integer     4096               1 to 65536  -\n\
+         hub_token  secret_ref  -                  -           -\n\
+         lanes      integer     (by the platform)  -           -\n\
+         packages   array       []                 -           -\n"
+    );
+    assert!(
+        shown[2].contains("nvlink is missing.")
+            && shown[2].contains("The app needs 2 GPUs, the allocation has 1."),
+        "{}",
+        shown[2]
+    );
+    assert!(shown[4].starts_with("WRONG"), "{}", shown[4]);
+
+    // Where something fits, nothing has to be requested.
+    value["allocations"][0]["fits"] = json!(true);
+    let form: AppForm = serde_json::from_value(value).unwrap();
+    assert!(form::tables(&form).iter().all(|(titles, _)| titles[0] != "OFFER"));
 }

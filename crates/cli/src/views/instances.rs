@@ -1,7 +1,8 @@
 //! Instances, plans, timelines and figures.
 
+use gpuaas_api::access::EndpointToken;
 use gpuaas_api::instances::{
-    Component, ComponentStats, Endpoint, Instance, InstanceDetail, InstanceStats, PlanView, TimelineEntry,
+    Component, ComponentStats, EndpointView, Instance, InstanceDetail, InstanceStats, PlanView, TimelineEntry,
 };
 use gpuaas_domain::instance::health_name;
 use serde_json::Value;
@@ -95,15 +96,17 @@ pub(crate) fn component_cells(component: &Component) -> Vec<String> {
     ]
 }
 
-pub(crate) const ENDPOINT_TITLES: &[&str] = &["PORT", "NAME", "COMPONENT", "FOR", "ON THE NODE"];
+pub(crate) const ENDPOINT_TITLES: &[&str] = &["PORT", "NAME", "COMPONENT", "ACCESS", "ADDRESS"];
 
-pub(crate) fn endpoint_cells(endpoint: &Endpoint) -> Vec<String> {
+pub(crate) fn endpoint_cells(view: &EndpointView) -> Vec<String> {
+    let endpoint = &view.endpoint;
+    let on_the_node = endpoint.host_port.map(|port| format!("127.0.0.1:{port} on the node"));
     vec![
         endpoint.port.to_string(),
         endpoint.name.clone(),
         endpoint.component.clone(),
-        endpoint.expose.clone(),
-        dash(endpoint.host_port.map(|port| format!("127.0.0.1:{port}"))),
+        endpoint.mode.name().to_owned(),
+        dash(view.url.clone().or(on_the_node)),
     ]
 }
 
@@ -192,5 +195,20 @@ impl Facts for PlanView {
         );
         facts.push(("plan digest", self.plan_digest.clone()));
         facts
+    }
+}
+
+impl Row for EndpointToken {
+    const TITLES: &'static [&'static str] = &["ID", "NAME", "EXPIRES", "MADE BY"];
+    const EMPTY: &'static str =
+        "No program has a token for this endpoint; make one with `gpuaas endpoint token-create`.";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            self.name.clone(),
+            short(self.expires_at),
+            format!("{} {}", self.created_by.kind, self.created_by.id),
+        ]
     }
 }

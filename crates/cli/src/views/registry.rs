@@ -196,8 +196,7 @@ fn standing(key: &TrustKey) -> String {
 impl Row for TrustKey {
     const TITLES: &'static [&'static str] =
         &["NAME", "OF", "ALGORITHM", "STATE", "CREATED", "FINGERPRINT", "ID"];
-    const EMPTY: &'static str =
-        "No keys. `gpuaas key add NAME --public FILE` lets one stand for this project's images.";
+    const EMPTY: &'static str = "No keys. `gpuaas key add NAME --public FILE` lets one stand for a project's images; with --platform for everybody's.";
 
     fn cells(&self) -> Vec<String> {
         vec![

@@ -5,7 +5,7 @@
 
 use gpuaas_domain::event::{Change, ObjectRef};
 use gpuaas_domain::iam::{Actor, Permit, Scope};
-use gpuaas_domain::identity::{AccountState, ServiceAccount};
+use gpuaas_domain::identity::{AccountKind, AccountState, ServiceAccount};
 use gpuaas_domain::ids::{KeyId, PersonalTokenId, SessionId, UserId};
 use gpuaas_domain::machine_token::{self, AccessClaims, CLOCK_SKEW_SECONDS, MAX_TOKEN_TTL_SECONDS, Refusal};
 use gpuaas_domain::standing::Standing;
@@ -13,6 +13,7 @@ use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_store::Session;
 use gpuaas_store::credentials::Holder;
 
+use super::instance_identity;
 use crate::context::{Credential, Known};
 use crate::plane::ControlPlane;
 use crate::tokens::{OpaqueKind, OpaqueToken};
@@ -21,7 +22,7 @@ use crate::{OpContext, Prepared};
 /// The one audience of access tokens of the public API.
 pub const API_AUDIENCE: &str = "gpuaas-api";
 
-fn invalid_token(why: impl Into<String>) -> Error {
+pub(crate) fn invalid_token(why: impl Into<String>) -> Error {
     Error::unauthenticated(
         "invalid_token",
         "The token is not valid or has expired; sign in again or get a new one.",
@@ -79,7 +80,7 @@ fn person(
 
 async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
     let refuse = |refusal: Refusal| invalid_token(format!("access token: {refusal:?}"));
-    let unverified = machine_token::open_access(token).map_err(refuse)?;
+    let unverified = machine_token::open_access::<AccessClaims>(token).map_err(refuse)?;
     let public_key = plane
         .token_verifier(&unverified.key_id)
         .await?
@@ -94,6 +95,7 @@ async fn machine(plane: &ControlPlane, token: &str) -> Result<Known> {
     let account = session
         .find_service_account(scope, claims.sub)
         .await?
+        .filter(|account| account.kind == AccountKind::Operator)
         .ok_or_else(|| invalid_token("its account is gone"))?;
     let key =
         session.find_account_key(claims.key_id).await?.ok_or_else(|| invalid_token("its key is gone"))?;
@@ -164,6 +166,15 @@ pub async fn exchange(
         .await?
         .ok_or_else(|| refuse("the account is deleted".into()))?;
     check_account(&mut session, &account).await?;
+    let speaker = match account.kind {
+        AccountKind::Operator => None,
+        // An instance's key is worth something only while it is the one that counts.
+        AccountKind::Instance => Some(
+            instance_identity::find_speaker(&mut session, account.id, key_id)
+                .await?
+                .ok_or_else(|| refuse("its instance has ended or moved on".into()))?,
+        ),
+    };
     drop(session);
 
     let actor = Actor::ServiceAccount(account.id);
@@ -186,21 +197,28 @@ pub async fn exchange(
         return Err(refusal);
     }
     let expires_at = now.plus_seconds(i64::from(ttl));
-    let access = AccessClaims {
-        iss: plane.platform_id.to_string(),
-        aud: API_AUDIENCE.into(),
-        sub: account.id,
-        tenant_id: account.tenant_id,
-        project_id: account.project_id,
-        key_id,
-        jti: plane.new_uuid().to_string(),
-        iat: now.unix_seconds(),
-        exp: now.unix_seconds() + i64::from(ttl),
+    let signer_id = signer_id.to_string();
+    let (token, jti) = if let Some((identity, _)) = &speaker {
+        let claims = instance_identity::claims(plane, &account, identity, now, ttl);
+        (machine_token::sign_access(&signer, &signer_id, &claims), claims.jti)
+    } else {
+        let claims = AccessClaims {
+            iss: plane.platform_id.to_string(),
+            aud: API_AUDIENCE.into(),
+            sub: account.id,
+            tenant_id: account.tenant_id,
+            project_id: account.project_id,
+            key_id,
+            jti: plane.new_uuid().to_string(),
+            iat: now.unix_seconds(),
+            exp: now.unix_seconds() + i64::from(ttl),
+        };
+        (machine_token::sign_access(&signer, &signer_id, &claims), claims.jti)
     };
-    let token = Secret::new(machine_token::sign_access(&signer, &signer_id.to_string(), &access));
+    let token = Secret::new(token);
     let change = Change::new(ctx.route.action, object)
         .at(account.scope())
-        .after(serde_json::json!({"key_id": key_id, "expires_at": expires_at, "jti": access.jti}));
+        .after(serde_json::json!({"key_id": key_id, "expires_at": expires_at, "jti": jti}));
     Ok(Prepared::new(tx, change, IssuedToken { token, expires_in_seconds: ttl, expires_at }))
 }
 

@@ -99,9 +99,9 @@ async fn find_principal(tx: &mut Tx, permit: &Permit, who: Who) -> Result<Princi
                 ));
             }
             let account = tx.find_service_account(permit.tenant_scope(), id).await?;
-            account
-                .map(|account| Principal::ServiceAccount(account.id))
-                .ok_or_else(|| missing("/service_account_id"))
+            let account = account.ok_or_else(|| missing("/service_account_id"))?;
+            service_accounts::check_operator(&account)?;
+            Ok(Principal::ServiceAccount(account.id))
         }
     }
 }

@@ -56,7 +56,7 @@ pub async fn ensure_token_key(plane: &ControlPlane) -> Result<()> {
 /// Makes sure there is a key to sign registry tokens with.
 pub async fn ensure_registry_key(plane: &ControlPlane) -> Result<()> {
     let has_signer =
-        |keys: &[gpuaas_store::artifacts::RegistryKey]| keys.iter().any(|key| key.retired_at.is_none());
+        |keys: &[gpuaas_store::registry_access::RegistryKey]| keys.iter().any(|key| key.retired_at.is_none());
     if has_signer(&plane.store.read().await?.list_registry_keys().await?) {
         return Ok(());
     }

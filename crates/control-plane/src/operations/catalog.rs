@@ -1,6 +1,7 @@
 //! The catalog: registering manifests, moving versions on the ladder, reading.
 
 use gpuaas_domain::artifact;
+use gpuaas_domain::entitlement::{Channel, Layers};
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::Permission;
 use gpuaas_domain::ids::{AppVersionId, ProjectId, TenantId};
@@ -8,8 +9,9 @@ use gpuaas_domain::manifest::ladder::{self, VersionState};
 use gpuaas_domain::manifest::{self, Document, Format, Manifest};
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, FieldError, Result};
-use gpuaas_store::artifacts::{Preparation, VersionImage};
+use gpuaas_store::artifacts::VersionImage;
 use gpuaas_store::catalog::{Projection, StoredApp, StoredVersion};
+use gpuaas_store::preparations::Preparation;
 use gpuaas_store::{Session, Stamp, Tx};
 use serde_json::{Value, json};
 
@@ -172,6 +174,19 @@ fn version_view(version: &StoredVersion) -> Value {
            "manifest_digest": version.manifest_digest, "app_version_id": version.id, "version": version.version})
 }
 
+/// Whether a launchable version is one that the project may have.
+pub(crate) fn admits(layers: &Layers, version: &StoredVersion) -> Result<bool> {
+    let channel = match state_of(version)? {
+        VersionState::Canary => Channel::Canary,
+        VersionState::Draft
+        | VersionState::Staged
+        | VersionState::Active
+        | VersionState::Deprecated
+        | VersionState::Retired => Channel::Active,
+    };
+    Ok(layers.admits(&version.app_version, channel))
+}
+
 /// The manifest of a stored version. It passed every check when it was registered.
 pub(crate) fn manifest_of(version: &StoredVersion) -> Result<Manifest> {
     Document::from_stored(version.manifest.clone()).map(|document| document.manifest)
@@ -312,11 +327,7 @@ pub async fn for_project(
         let Some(app) = session.find_app(&slug).await? else { continue };
         let mut versions = Vec::new();
         for version in session.list_launchable(&slug).await? {
-            let channel = match state_of(&version)? {
-                VersionState::Canary => gpuaas_domain::entitlement::Channel::Canary,
-                _ => gpuaas_domain::entitlement::Channel::Active,
-            };
-            if layers.admits(&version.app_version, channel) {
+            if admits(&layers, &version)? {
                 versions.push(version);
             }
         }

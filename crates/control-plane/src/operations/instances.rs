@@ -6,12 +6,9 @@ use gpuaas_agent_protocol::task::Order;
 use gpuaas_domain::event::{Change, EventType};
 use gpuaas_domain::iam::{Permission, Permit};
 use gpuaas_domain::ids::{InstanceId, IntervalId, ProjectId, ReservationId, TaskId, TimelineId};
-use gpuaas_domain::instance::{
-    Component, Endpoint, Instance, Member, NodeTask, StoredReceipt, TaskState, TimelineEntry, health_name,
-};
+use gpuaas_domain::instance::{Instance, NodeTask, StoredReceipt, TaskState, TimelineEntry, health_name};
 use gpuaas_domain::launch::Plan;
 use gpuaas_domain::lifecycle::{self, Effect, Event, OrderKind};
-use gpuaas_domain::node::Node;
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, Kind, Result};
 use gpuaas_store::Tx;
@@ -61,13 +58,19 @@ pub(crate) async fn carry_out(
             Effect::FinishOrder => tx.finish_task(after.id, after.state.desired).await?,
             Effect::OpenRun => open_run(plane, tx, after).await?,
             Effect::CloseRun => tx.close_run(after.id, tx.at()).await?,
-            // The epoch in the row is what tickets and tunnels are compared with; see `before.access_epoch`.
-            Effect::RevokeAccess => {}
+            // The epoch in the row is what tickets and tunnels are compared with; see `before.access_epoch`. Its own key
+            // ends here, so that it says nothing more either.
+            Effect::RevokeAccess => {
+                tx.end_instance_keys(after.id, tx.at()).await?;
+            }
             Effect::KeepReceipt => keep_receipt(tx, after, carrying.receipt).await?,
             Effect::UnattestedReceipt => unattested_receipt(tx, after, carrying.reason.clone()).await?,
             Effect::Publish(kind) => events.push(*kind),
             Effect::Note(what) => note(plane, tx, after.id, what, json!({})).await?,
         }
+    }
+    if after.state.is_decommissioned() {
+        tx.retire_instance_account(after.id).await?;
     }
     tx.set_member_status(after.id, member_status(after)).await?;
     for kind in &events {
@@ -330,41 +333,6 @@ pub async fn list(
 ) -> Result<Page<Instance>> {
     let permit = ctx.permit_project(Permission::InstanceRead, project).await?;
     ctx.plane.store.read().await?.list_instances(permit.tenant_scope(), filter, page).await
-}
-
-/// An instance with everything around it.
-pub struct Detail {
-    pub instance: Instance,
-    pub node: Option<Node>,
-    pub members: Vec<Member>,
-    pub components: Vec<Component>,
-    pub endpoints: Vec<Endpoint>,
-    pub gpus: Vec<String>,
-    pub simulated: bool,
-    pub recent: Vec<TimelineEntry>,
-}
-
-pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<Detail> {
-    let permit = ctx.permit_project(Permission::InstanceRead, project).await?;
-    let mut session = ctx.plane.store.read().await?;
-    let instance = session.find_instance(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
-    let node = session.find_node(instance.node_id).await?;
-    let revision = session.find_revision(instance.revision_id).await?;
-    let spec: Option<gpuaas_agent_protocol::spec::WorkloadSpec> =
-        revision.and_then(|revision| serde_json::from_str(&revision.rendered).ok());
-    let bound: Vec<_> = spec.into_iter().flat_map(|spec| spec.components).flat_map(|one| one.gpus).collect();
-    Ok(Detail {
-        members: session.list_members(id).await?,
-        components: session.list_components(id).await?,
-        endpoints: session.list_endpoints(id).await?,
-        recent: session.recent_timeline(id, 20).await?,
-        simulated: node.as_ref().is_some_and(|node| {
-            node.inventory.runtime == gpuaas_agent_protocol::inventory::Runtime::Simulated
-        }) || bound.iter().any(|gpu| gpu.simulated),
-        gpus: bound.into_iter().map(|gpu| gpu.uuid).collect(),
-        node,
-        instance,
-    })
 }
 
 pub async fn timeline(

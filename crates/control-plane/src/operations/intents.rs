@@ -9,7 +9,7 @@ use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
 use gpuaas_store::Tx;
-use gpuaas_store::artifacts::{Purpose, StoredCredential};
+use gpuaas_store::registry_access::{Purpose, StoredCredential};
 use serde_json::json;
 
 use super::custody::{self, IssuedWrap};
@@ -69,7 +69,10 @@ async fn issue_credential(
         expires_at,
         personal_token_id: match ctx.known()?.credential {
             Credential::PersonalToken(id) => Some(id),
-            Credential::Session(_) | Credential::ServiceAccountToken(_) | Credential::NodeToken => None,
+            Credential::Session(_)
+            | Credential::ServiceAccountToken(_)
+            | Credential::NodeToken
+            | Credential::InstanceToken { .. } => None,
         },
         first_used_at: None,
         revoked_at: None,

@@ -1,24 +1,24 @@
 //! Launching: load what is there, plan, commit instance, revision, holds and order together.
 
 use gpuaas_agent_protocol::task::Order;
-use gpuaas_domain::allocation::Allocation;
 use gpuaas_domain::event::ObjectRef;
 use gpuaas_domain::iam::{Permission, Permit, TenantScope};
-use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId};
-use gpuaas_domain::instance::{Instance, Member, MemberRole, OperatingMode};
-use gpuaas_domain::launch::{self, KnownImage, Plan, View, Wish};
+use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId, TenantId};
+use gpuaas_domain::instance::{Instance, Member, MemberRole};
+use gpuaas_domain::launch::{self, Plan, Wish};
 use gpuaas_domain::lifecycle::State;
 use gpuaas_domain::limit::Limit;
 use gpuaas_domain::render::container::RENDERER_VERSION;
 use gpuaas_domain::text::Slug;
-use gpuaas_domain::{Error, Result};
+use gpuaas_domain::{Error, FieldError, Result};
 use gpuaas_store::catalog::StoredVersion;
 use gpuaas_store::instances::StoredRevision;
 use gpuaas_store::{Session, Tx};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::catalog::{self, manifest_of, state_of};
+use super::catalog;
 use super::instances::{Carrying, carry_out};
+use super::launch_view::{LoadedTarget, World};
 use crate::plane::ControlPlane;
 use crate::{OpContext, Prepared};
 
@@ -29,34 +29,14 @@ pub struct LaunchWish {
     pub app_version: Option<String>,
     pub name: Option<Slug>,
     pub allocation: AllocationId,
-    pub gpu_count: Option<u32>,
-    pub cpu_millis: Option<u32>,
-    pub memory_mib: Option<u32>,
-    pub host_port: Option<u16>,
-    pub variant: Option<String>,
-    pub operating_mode: Option<OperatingMode>,
-    pub values: Map<String, Value>,
+    pub choices: Wish,
     pub plan_digest: Option<String>,
 }
 
-impl LaunchWish {
-    fn resources(&self) -> Wish {
-        Wish {
-            gpu_count: self.gpu_count,
-            cpu_millis: self.cpu_millis,
-            memory_mib: self.memory_mib,
-            host_port: self.host_port,
-            variant: self.variant.clone(),
-            operating_mode: self.operating_mode,
-            values: self.values.clone(),
-        }
-    }
-}
-
-/// The part of a wish that a later start repeats.
-fn remembered(wish: &Wish) -> Value {
+/// The part of a wish that a later start repeats, its values as they were resolved.
+fn remembered(wish: &Wish, plan: &Plan) -> Value {
     json!({"gpu_count": wish.gpu_count, "cpu_millis": wish.cpu_millis, "memory_mib": wish.memory_mib,
-           "host_port": wish.host_port, "variant": wish.variant, "values": wish.values})
+           "host_port": wish.host_port, "variant": wish.variant, "values": plan.values, "access": wish.access})
 }
 
 pub(crate) fn recalled(input: &Value) -> Wish {
@@ -69,6 +49,10 @@ pub(crate) fn recalled(input: &Value) -> Wish {
         host_port: number("host_port").and_then(|port| u16::try_from(port).ok()),
         variant: input.get("variant").and_then(Value::as_str).map(str::to_owned),
         operating_mode: None,
+        access: input
+            .get("access")
+            .and_then(|access| serde_json::from_value(access.clone()).ok())
+            .unwrap_or_default(),
         values: input.get("values").and_then(Value::as_object).cloned().unwrap_or_default(),
     }
 }
@@ -85,7 +69,7 @@ pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Res
         permit.tenant_scope(),
         &version,
         wish.allocation,
-        &wish.resources(),
+        &wish.choices,
         false,
     )
     .await
@@ -99,11 +83,11 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     tx.lock_allocation(wish.allocation).await?;
     check_quota(&mut tx, &permit, project).await?;
     let version = choose_version(plane, &mut tx, &permit, project, &wish).await?;
-    let resources = wish.resources();
     let plan: Plan = step!(
         plane,
         "launch.plan",
-        make_plan(plane, &mut tx, permit.tenant_scope(), &version, wish.allocation, &resources, false).await
+        make_plan(plane, &mut tx, permit.tenant_scope(), &version, wish.allocation, &wish.choices, false)
+            .await
     )?;
     plan.check_digest(wish.plan_digest.as_deref())?;
     let id = InstanceId::new(plane.new_uuid());
@@ -112,7 +96,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     let (state, effects) = State::create();
     let at = tx.at();
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
-    let revision = make_revision(plane, &plan, &resources, 1, at);
+    let revision = make_revision(plane, &plan, &wish.choices, 1, at);
     let instance = Instance {
         id,
         name,
@@ -151,6 +135,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     for endpoint in &plan.endpoints {
         tx.insert_endpoint(id, endpoint).await?;
     }
+    super::access::route_endpoints(plane, &mut tx, &instance, &plan.endpoints).await?;
     super::instances::note(
         plane,
         &mut tx,
@@ -199,13 +184,14 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
         next.revision_id = revision.id;
     }
     let next = tx.update_instance(next).await?;
+    super::access::route_endpoints(plane, &mut tx, &next, &plan.endpoints).await?;
     let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
     let change =
         carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, next))
 }
 
-async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId) -> Result<()> {
+pub(super) async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId) -> Result<()> {
     let limit = session.effective_limit(permit.scope(), Limit::Instances).await?;
     Limit::Instances.check(limit, session.count_instances(project).await?)
 }
@@ -218,33 +204,39 @@ async fn choose_version(
     project: ProjectId,
     wish: &LaunchWish,
 ) -> Result<StoredVersion> {
-    let unknown = || Error::field("/slug", "unknown_app", "There is no such app or version.");
     if let Some(version) = &wish.app_version {
         let found = session.find_app_version(wish.slug.as_str(), version).await?;
-        return found
-            .ok_or_else(|| Error::field("/app_version", "unknown_app", "There is no such app or version."));
+        return found.ok_or_else(|| Error::fields(vec![unknown_app("/app_version")]));
     }
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
-    let layers = session.entitlement_layers(tenant, project, wish.slug.as_str()).await?;
-    let launchable = session.list_launchable(wish.slug.as_str()).await?;
-    let admitted = launchable.iter().filter(|version| {
-        let channel = if version.status == "canary" {
-            gpuaas_domain::entitlement::Channel::Canary
-        } else {
-            gpuaas_domain::entitlement::Channel::Active
-        };
-        layers.admits(&version.app_version, channel)
-    });
+    newest_version(plane, session, (tenant, project), &wish.slug).await
+}
+
+pub(super) fn unknown_app(path: &str) -> FieldError {
+    FieldError::new(path, "unknown_app", "There is no such app or version.")
+}
+
+/// The newest the project may launch; without one, the newest of all, of which the plan says why not.
+pub(super) async fn newest_version(
+    plane: &ControlPlane,
+    session: &mut Session,
+    owner: (TenantId, ProjectId),
+    slug: &Slug,
+) -> Result<StoredVersion> {
+    let layers = session.entitlement_layers(owner.0, owner.1, slug.as_str()).await?;
+    let launchable = session.list_launchable(slug.as_str()).await?;
     let mut newest = None;
-    for version in admitted {
+    for version in &launchable {
+        if !catalog::admits(&layers, version)? {
+            continue;
+        }
         // A version whose image was withdrawn, or is not for this project, does not stand before one that runs.
-        if catalog::has_usable_artifacts(plane, session, version, (tenant, project)).await? {
+        if catalog::has_usable_artifacts(plane, session, version, owner).await? {
             return Ok(version.clone());
         }
         newest = newest.or(Some(version));
     }
-    // Without one it may launch, the plan says why the newest may not be.
-    newest.or(launchable.first()).cloned().ok_or_else(unknown)
+    newest.or(launchable.first()).cloned().ok_or_else(|| Error::fields(vec![unknown_app("/slug")]))
 }
 
 pub(crate) async fn make_plan(
@@ -256,69 +248,12 @@ pub(crate) async fn make_plan(
     wish: &Wish,
     existing: bool,
 ) -> Result<Plan> {
-    let allocation = session.find_allocation(scope, allocation).await?.ok_or_else(|| {
-        Error::field("/target_allocation_id", "unknown_allocation", "The project has no such allocation.")
-    })?;
-    let Some(node) = allocation.node_id else {
-        return Err(Error::conflict("allocation_not_active", "The allocation was not granted yet.")
-            .with_param("state", allocation.state.name()));
-    };
-    let node =
-        session.find_node(node).await?.ok_or_else(|| Error::internal("an allocation without its node"))?;
-    let manifest = manifest_of(version)?;
-    let layers =
-        session.entitlement_layers(allocation.tenant_id, allocation.project_id, &version.app_slug).await?;
-    let gpus = session.allocation_gpus(allocation.id).await?;
-    let in_use = session.allocation_in_use(allocation.id).await?;
-    let ports = session.ports_in_use(node.id).await?;
-    let prices = session.list_prices(allocation.sku_id).await?;
-    let settings = &plane.settings.launch;
-    let registry = &plane.settings.registry;
-    let images = known_images(plane, session, version, &allocation).await?;
-    launch::plan(
-        &View {
-            version_id: version.id,
-            manifest: &manifest,
-            version_state: state_of(version)?,
-            existing,
-            entitlement: &layers,
-            allocation: &allocation,
-            node: &node,
-            gpus: &gpus,
-            gpus_in_use: &in_use.gpus,
-            cpu_millis_in_use: in_use.cpu_millis,
-            memory_mib_in_use: in_use.memory_mib,
-            ports_in_use: &ports,
-            images: &images,
-            trust: registry.trust,
-            channels: &registry.channels,
-            boundary: settings.boundary,
-            prices: &prices,
-            now: plane.now(),
-        },
-        wish,
-    )
-}
-
-/// What a version's references mean, as far as the project of the allocation may know.
-async fn known_images(
-    plane: &ControlPlane,
-    session: &mut Session,
-    version: &StoredVersion,
-    allocation: &Allocation,
-) -> Result<Vec<KnownImage>> {
-    let names = &plane.registry().names;
-    let mut known = Vec::new();
-    for image in session.list_version_images(version.id).await? {
-        let artifact = session.find_artifact_by_digest(&image.path, &image.digest).await?;
-        let artifact = artifact.filter(|artifact| {
-            names.allows(&image.path)
-                && artifact.repository.is_visible_to(allocation.tenant_id, allocation.project_id)
-        });
-        let canonical = names.reference(&image.path, &image.digest)?;
-        known.push(KnownImage { reference: image.reference, canonical, artifact });
-    }
-    Ok(known)
+    let allocation = session.find_allocation(scope, allocation).await?;
+    let allocation = allocation.ok_or_else(|| Error::fields(vec![launch::unknown_allocation()]))?;
+    let owner = (allocation.tenant_id, allocation.project_id);
+    let world = World::load(plane, session, version, owner).await?;
+    let target = LoadedTarget::load(session, allocation).await?;
+    launch::plan(&world.view(plane, existing), target.view(), wish)
 }
 
 fn make_revision(
@@ -333,7 +268,7 @@ fn make_revision(
         number,
         app_version_id: plan.app_version_id,
         renderer_version: RENDERER_VERSION,
-        render_input: remembered(wish),
+        render_input: remembered(wish, plan),
         rendered: serde_json::to_string(&plan.rendered).expect("a spec is plain data"),
         rendered_digest: plan.rendered_digest.clone(),
         created_at: at,

@@ -1,5 +1,6 @@
 //! One use case per function: permit, begin, load, decide, prepare.
 
+pub mod access;
 pub mod allocations;
 pub mod artifacts;
 pub mod authenticate;
@@ -8,15 +9,20 @@ pub mod bootstrap;
 pub mod catalog;
 pub mod custody;
 pub mod entitlements;
+pub mod form;
+pub mod instance_detail;
+pub mod instance_identity;
 pub mod instances;
 pub mod intents;
 pub mod launch;
+mod launch_view;
 pub mod limits;
 pub mod node_identity;
 pub mod node_images;
 pub mod nodes;
 pub mod observe;
 pub mod own_account;
+pub mod own_instance;
 pub mod projects;
 pub mod registry;
 pub mod reports;

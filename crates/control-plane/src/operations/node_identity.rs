@@ -262,7 +262,7 @@ pub async fn exchange(ctx: &OpContext, assertion: &str) -> Result<Prepared<Issue
         iat: now.unix_seconds(),
         exp: now.unix_seconds() + i64::from(TOKEN_SECONDS),
     };
-    let token = Secret::new(machine_token::sign_node_access(&signer, &signer_id.to_string(), &access));
+    let token = Secret::new(machine_token::sign_access(&signer, &signer_id.to_string(), &access));
     let expires_at = now.plus_seconds(i64::from(TOKEN_SECONDS));
     let change = Change::new(ctx.route.action, ObjectRef::new("node", node))
         .after(json!({"expires_at": expires_at, "jti": access.jti}));
@@ -282,14 +282,14 @@ pub async fn bearer(plane: &ControlPlane, token: &str) -> Result<Known> {
         Error::unauthenticated("invalid_token", "The token is not valid or has expired; get a new one.")
             .with_internal(why)
     };
-    let unverified =
-        machine_token::open_node_access(token).map_err(|no| invalid(format!("node token: {no:?}")))?;
+    let unverified = machine_token::open_access::<NodeClaims>(token)
+        .map_err(|no| invalid(format!("node token: {no:?}")))?;
     let key = plane
         .token_verifier(&unverified.key_id)
         .await?
         .ok_or_else(|| invalid("signed by an unknown key".into()))?;
     let issuer = plane.platform_id.to_string();
-    let claims = machine_token::check_node_access(&unverified, &key, &issuer, NODE_AUDIENCE, plane.now())
+    let claims = machine_token::check_access(&unverified, &key, &issuer, NODE_AUDIENCE, plane.now())
         .map_err(|no| invalid(format!("node token: {no:?}")))?;
     let found = plane.store.read().await?.find_node_key(claims.sub).await?;
     let (standing, _) = found.ok_or_else(|| invalid("unknown node".into()))?;

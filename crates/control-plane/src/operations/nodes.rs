@@ -70,6 +70,10 @@ pub async fn change(
         Deed::Forget => (node.standing, node.agent_connected_at) = (NodeStanding::Forgotten, None),
     }
     let after = tx.update_node(node).await?;
+    if after.standing != NodeStanding::Active {
+        // Whoever holds the machine holds the keys of what runs on it.
+        tx.end_node_instance_keys(id, tx.at()).await?;
+    }
     let change = Change::new(ctx.route.action, ObjectRef::new("node", id))
         .before(before.audit_view())
         .after(after.audit_view())

@@ -81,7 +81,10 @@ pub async fn sign_out(ctx: &OpContext) -> Result<Prepared<()>> {
     let mut tx = ctx.begin(&Permit::own_account(known.actor)).await?;
     let ended = match known.credential {
         Credential::Session(id) => tx.delete_session(id).await?,
-        Credential::PersonalToken(_) | Credential::ServiceAccountToken(_) | Credential::NodeToken => 0,
+        Credential::PersonalToken(_)
+        | Credential::ServiceAccountToken(_)
+        | Credential::NodeToken
+        | Credential::InstanceToken { .. } => 0,
     };
     let change = Change::new(ctx.route.action, ObjectRef::new(known.actor.kind(), known.actor.id()))
         .after(json!({"sessions_ended": ended}));
@@ -106,7 +109,10 @@ pub async fn change_password(
     let hash = ctx.plane.hash_password(new).await?;
     let keep = match ctx.known()?.credential {
         Credential::Session(id) => Some(id),
-        Credential::PersonalToken(_) | Credential::ServiceAccountToken(_) | Credential::NodeToken => None,
+        Credential::PersonalToken(_)
+        | Credential::ServiceAccountToken(_)
+        | Credential::NodeToken
+        | Credential::InstanceToken { .. } => None,
     };
     let mut tx = ctx.begin(&Permit::own_account(Actor::User(user))).await?;
     tx.set_password_hash(user, Some(&hash)).await?;
@@ -148,7 +154,9 @@ pub async fn create_token(
     let still_there = match ctx.known()?.credential {
         Credential::Session(id) => tx.find_session(id).await?.is_some(),
         Credential::PersonalToken(id) => tx.find_personal_token(id).await?.is_some(),
-        Credential::ServiceAccountToken(_) | Credential::NodeToken => false,
+        Credential::ServiceAccountToken(_) | Credential::NodeToken | Credential::InstanceToken { .. } => {
+            false
+        }
     };
     if !still_there {
         return Err(Error::unauthenticated(

@@ -14,7 +14,7 @@ use gpuaas_domain::node::NodeStanding;
 use gpuaas_domain::standing::Standing;
 use gpuaas_domain::{Error, Kind, Result, Secret, Timestamp};
 use gpuaas_store::Session;
-use gpuaas_store::artifacts::{Purpose, StoredCredential};
+use gpuaas_store::registry_access::{Purpose, StoredCredential};
 use serde_json::json;
 
 use super::authenticate;
@@ -391,4 +391,33 @@ async fn note_use(ctx: &OpContext, credential: &StoredCredential) -> Result<()> 
             .after(json!({"purpose": credential.purpose.name(), "actor_kind": credential.actor_kind,
                       "actor_id": credential.actor_id}));
     tx.commit(change, None).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R05, F07: however often an action is asked for it is looked at once, in one order; what is too long is not read.
+    #[test]
+    fn a_scope_asks_for_each_action_once() {
+        let actions = |text: &str| parse_scope(text).map(|(_, actions)| actions);
+        let scope = |actions: &str| format!("repository:gpuaas/apps/lab/web:{actions}");
+        let many = vec!["pull"; 190].join(",");
+        assert!(scope(&many).len() <= MAX_SCOPE_BYTES);
+        assert_eq!(actions(&scope(&many)), Some(vec![Action::Pull]));
+        let all = vec![Action::Pull, Action::Push, Action::Delete];
+        for text in
+            ["delete,push,pull", "*", "*,*,pull,*", "push,push,*", "pull,delete,pull,push,delete,push"]
+        {
+            assert_eq!(actions(&scope(text)).as_ref(), Some(&all), "{text}");
+        }
+        assert_eq!(actions(&scope("push,pull,push")), Some(vec![Action::Pull, Action::Push]));
+        assert_eq!(actions(&scope("fly,,PULL, pull")), Some(Vec::new()));
+        let thousands = vec!["pull"; 5000].join(",");
+        assert_eq!(actions(&scope(&thousands)), None);
+        assert_eq!(parse_scope(&scope("pull")).map(|(name, _)| name), Some("gpuaas/apps/lab/web"));
+        for other in ["repository:x", "registry:catalog:*", "pull", ""] {
+            assert_eq!(actions(other), None, "{other}");
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! Machine callers of a project, kept by people.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Permission, Permit};
 use gpuaas_domain::identity::{AccountKey, AccountKind, AccountState, Principal, ServiceAccount};
 use gpuaas_domain::ids::{BindingId, KeyId, ProjectId, ServiceAccountId};
+use gpuaas_domain::instance_identity::is_reserved_name;
 use gpuaas_domain::limit::Limit;
+use gpuaas_domain::machine_token;
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::text::DisplayName;
 use gpuaas_domain::{Error, Result, Secret, Timestamp};
@@ -89,6 +91,10 @@ pub async fn create(
     choice: KeyChoice,
 ) -> Result<Prepared<WithKey>> {
     let permit = ctx.permit_project(Permission::ServiceAccountManage, project).await?;
+    if is_reserved_name(&String::from(name.clone())) {
+        let message = "Names of this form belong to the accounts of instances; use another.";
+        return Err(Error::field("/name", "reserved_name", message));
+    }
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
     check_home_active(&mut tx, project).await?;
@@ -129,9 +135,15 @@ pub async fn create(
     Ok(Prepared::new(tx, change, WithKey { account, key, private_key_pem, wrapped }))
 }
 
-pub async fn list(ctx: &OpContext, project: ProjectId, page: &PageRequest) -> Result<Page<ServiceAccount>> {
+/// One kind at a time: an account per instance would bury those that people made.
+pub async fn list(
+    ctx: &OpContext,
+    project: ProjectId,
+    kind: AccountKind,
+    page: &PageRequest,
+) -> Result<Page<ServiceAccount>> {
     let permit = ctx.permit_project(Permission::ServiceAccountRead, project).await?;
-    ctx.plane.store.read().await?.list_service_accounts(permit.tenant_scope(), page).await
+    ctx.plane.store.read().await?.list_service_accounts(permit.tenant_scope(), kind, page).await
 }
 
 pub async fn get(
@@ -235,6 +247,17 @@ pub(crate) async fn check_home_active(tx: &mut Tx, project: ProjectId) -> Result
     ))
 }
 
+/// The account of an instance lives and ends with it, by nobody's hand.
+pub(crate) fn check_operator(account: &ServiceAccount) -> Result<()> {
+    match account.kind {
+        AccountKind::Operator => Ok(()),
+        AccountKind::Instance => Err(Error::conflict(
+            "account_of_instance",
+            "This account belongs to an app instance; stop or decommission the instance instead.",
+        )),
+    }
+}
+
 async fn load(
     ctx: &OpContext,
     permit: &Permit,
@@ -244,6 +267,7 @@ async fn load(
     let mut tx = ctx.begin(permit).await?;
     tx.lock_project(project).await?;
     let account = tx.find_service_account(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
+    check_operator(&account)?;
     ctx.check_version(account.version)?;
     Ok((tx, account))
 }
@@ -279,7 +303,7 @@ async fn add_key(
                 .as_ref()
                 .try_into()
                 .map_err(|_| Error::internal("a public key is 32 bytes"))?;
-            (public, Some(pkcs8_pem(&seed)))
+            (public, Some(machine_token::pkcs8_pem(&seed)))
         }
     };
     let key = AccountKey { id, service_account_id: account, public_key, not_after: None, created_at: at };
@@ -293,13 +317,4 @@ async fn add_key(
         }
         (KeyChoice::Brought(_) | KeyChoice::ShownOnce | KeyChoice::Wrapped, pem) => Ok((key, pem, None)),
     }
-}
-
-/// PKCS#8 version 1 around an Ed25519 seed, as OpenSSL and ring read it.
-fn pkcs8_pem(seed: &Secret<[u8; 32]>) -> Secret<String> {
-    const HEAD: [u8; 16] =
-        [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
-    let der = Secret::new([HEAD.as_slice(), seed.expose()].concat());
-    let body = Secret::new(STANDARD.encode(der.expose()));
-    Secret::new(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", body.expose()))
 }

@@ -181,3 +181,13 @@ pub enum MeterKind {
     Tokens,
     Requests,
 }
+
+impl MeterKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SessionSeconds => "session_seconds",
+            Self::Tokens => "tokens",
+            Self::Requests => "requests",
+        }
+    }
+}

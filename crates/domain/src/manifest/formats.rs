@@ -41,6 +41,7 @@ formats! {
     expression(check_expression), MAX_EXPRESSION, "^[^\\u0000]+$";
     mount_path(check_mount_path), 512, "^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$";
     url_path(check_url_path), 1024, "^/[!-~]*$";
+    content_policy(check_content_policy), 2048, "^[a-z-]+( [!-~]+)*(; [a-z-]+( [!-~]+)*)*$";
 }
 
 macro_rules! lists {
@@ -151,6 +152,27 @@ fn check_mount_path(text: &str) -> Result<(), Refused> {
         "workspace_path_not_allowed",
         "Name a fixed, absolute path in the container, such as /workspace; system folders and expressions are not taken.",
     ))
+}
+
+/// Directives as a browser reads them. Who may frame the page and where violations are reported is not the app's to say.
+fn check_content_policy(text: &str) -> Result<(), Refused> {
+    const NOT_HERE: [&str; 4] = ["frame-ancestors", "report-uri", "report-to", "sandbox"];
+    let no = |why| Err(refused("invalid_policy", why));
+    if text.len() > 2048 || !text.bytes().all(|b| b == b' ' || (b.is_ascii_graphic() && b != b',')) {
+        return no("A policy is visible ASCII without commas, at most 2048 characters.");
+    }
+    for directive in text.split(';').map(str::trim) {
+        let name = directive.split(' ').next().unwrap_or_default();
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
+            return no(
+                "A policy is directives with semicolons between, as in: img-src 'self'; font-src 'none'.",
+            );
+        }
+        if NOT_HERE.contains(&name) {
+            return no("frame-ancestors, sandbox and reports are the gateway's; use `frame` for frames.");
+        }
+    }
+    Ok(())
 }
 
 fn check_url_path(text: &str) -> Result<(), Refused> {

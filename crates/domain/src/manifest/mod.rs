@@ -25,7 +25,7 @@ mod runtime;
 mod schema;
 mod secrets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod version;
 mod walk;
 mod yaml;
@@ -55,7 +55,8 @@ pub use parameters::{
 pub use profile::{Component, Image, MAIN, Profile};
 pub use read::{Format, MAX_BYTES};
 pub use runtime::{
-    ComponentClass, EnvVar, Expose, ManifestComponent, Minima, Port, Probe, RuntimeBackend, RuntimeProfile,
+    ComponentClass, EndpointPolicy, EnvVar, Expose, Frame, ManifestComponent, Minima, Port, Probe,
+    RuntimeBackend, RuntimeProfile,
 };
 pub use schema::{SCHEMA_FILE, json_schema};
 pub use secrets::looks_like_secret;

@@ -192,6 +192,39 @@ pub struct Port {
     #[serde(default)]
     #[schemars(schema_with = "formats::name")]
     pub name: Option<String>,
+    /// What the gateway does for this port beyond its own rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<EndpointPolicy>,
+}
+
+/// Rules of one endpoint. Each can only take something away from what the gateway allows by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointPolicy {
+    /// Sent beside the gateway's own policy and the app's; browsers obey all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "formats::content_policy")]
+    pub content_security_policy: Option<String>,
+    #[serde(default)]
+    pub frame: Frame,
+    /// Mebibytes of one request's body; unlimited if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub max_body_mib: Option<u32>,
+    /// Requests and sockets at one time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 20_000))]
+    pub max_connections: Option<u32>,
+}
+
+/// Who may show the page in a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Frame {
+    /// The platform's own pages.
+    #[default]
+    Portal,
+    Nobody,
 }
 
 impl Port {
@@ -207,10 +240,26 @@ impl Port {
 pub enum Expose {
     /// The web shell, through the platform's gateway.
     EmbeddedUiGateway,
+    /// People and programs with access, through the platform's gateway.
+    PlatformProxy,
+    /// Like `platform_proxy`; an operator's policy may let the world in.
+    Public,
     /// An authorised private tunnel.
     Private,
     /// Other components of the instance only.
     Internal,
+}
+
+impl Expose {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EmbeddedUiGateway => "embedded_ui_gateway",
+            Self::PlatformProxy => "platform_proxy",
+            Self::Public => "public",
+            Self::Private => "private",
+            Self::Internal => "internal",
+        }
+    }
 }
 
 /// What the container cannot run without.

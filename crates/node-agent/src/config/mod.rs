@@ -78,6 +78,9 @@ pub enum PacketFilter {
 pub struct Storage {
     /// Where scratch folders of instances are made. Empty: `scratch` in the state folder.
     pub scratch_dir: PathBuf,
+    /// Where the keys of instances lie; must be on a tmpfs, so that they never reach a disk. Empty: `/run/gpuaas`, or
+    /// `/dev/shm/gpuaas` where `/run` is none.
+    pub secrets_dir: PathBuf,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -180,7 +183,7 @@ impl Default for Network {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { scratch_dir: PathBuf::new() }
+        Self { scratch_dir: PathBuf::new(), secrets_dir: PathBuf::new() }
     }
 }
 
@@ -292,6 +295,14 @@ impl Config {
         }
     }
 
+    pub fn secrets_dir(&self) -> PathBuf {
+        if self.storage.secrets_dir.as_os_str().is_empty() {
+            crate::executor::secrets::usual_root()
+        } else {
+            self.storage.secrets_dir.clone()
+        }
+    }
+
     /// Where the instances' networks come from.
     pub fn pool(&self) -> Subnet {
         private_range(&self.network.range).expect("the range was checked when it was read")
@@ -333,7 +344,7 @@ impl Config {
         let text = |text: &dyn std::fmt::Display| format!("{:?}", text.to_string());
         let mut out = format!(
             "state_dir = {}\nruntime = {}\n\n[docker]\nsocket = {}\ndata_dir = {}\n\n[network]\nrange = {}\n\
-             instance_api_port = {}\npacket_filter = {}\n\n[storage]\nscratch_dir = {}\n\n[pull]\nstall_seconds = {}\n\
+             instance_api_port = {}\npacket_filter = {}\n\n[storage]\nscratch_dir = {}\nsecrets_dir = {}\n\n[pull]\nstall_seconds = {}\n\
              deadline_seconds = {}\nconnect_seconds = {}\n\n[inventory]\nsearch_path = {}\ntool_seconds = {}\n\n\
              [report]\ninterval_seconds = {}\n\n[log]\nlevel = {}\nformat = {}\n",
             text(&self.state_dir.display()),
@@ -344,6 +355,7 @@ impl Config {
             self.network.instance_api_port,
             text(&self.network.packet_filter.name()),
             text(&self.storage.scratch_dir.display()),
+            text(&self.storage.secrets_dir.display()),
             self.pull.stall_seconds,
             self.pull.deadline_seconds,
             self.pull.connect_seconds,

@@ -12,6 +12,7 @@ use gpuaas_agent_protocol::spec::{ComponentSpec, Egress, NOBODY, RunAs, Workload
 use gpuaas_faults::step;
 
 use super::actor::{Actor, Halt, all};
+use super::identity::has_identity;
 use super::network::is_internal;
 use super::scratch;
 use super::slot::Component;
@@ -49,6 +50,10 @@ impl Actor {
         });
         try_join_all(unstarted.map(|component| self.admit(component))).await?;
         if missing.is_empty() {
+            if found.containers.iter().any(|container| !container.state.is_running()) {
+                // It will be started again: after a reboot nothing of its secrets is left.
+                self.ensure_identity(spec).await?;
+            }
             self.open_door_for(spec, subnet).await?;
         } else {
             self.make_containers(spec, &missing, subnet).await?;
@@ -77,11 +82,17 @@ impl Actor {
                 step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
             folders.insert(&component.name, binds);
         }
+        let identity = self.ensure_identity(spec).await?;
         let base_url = self.open_door_for(spec, subnet).await?;
         let plans = missing.iter().zip(users).map(|(component, user)| {
             let binds = folders.remove(component.name.as_str()).unwrap_or_default();
             let resolver = is_internal(spec).then(|| IpAddr::V4(subnet.gateway()));
-            ContainerPlan { binds, resolver, ..self.plan(component, user, base_url.as_deref()) }
+            let mut plan = self.plan(component, user, base_url.as_deref());
+            if let Some(identity) = identity.as_ref().filter(|_| has_identity(component)) {
+                plan.secrets = Some(identity.folder(&component.name));
+                plan.env.extend(identity.env());
+            }
+            ContainerPlan { binds, resolver, ..plan }
         });
         let plans: Vec<ContainerPlan> = plans.collect();
         all(plans.iter().map(|plan| self.create(plan))).await
@@ -116,6 +127,7 @@ impl Actor {
             read_only_root: component.read_only_root,
             tmpfs: component.tmpfs.clone(),
             binds: Vec::new(),
+            secrets: None,
             gpus: component.gpus.clone(),
             network: network_name(self.instance),
             resolver: None,
@@ -148,13 +160,7 @@ impl Actor {
             let detail = format!("The engine pulled {name} and does not know it.");
             return Err(Halt::Failed(Failure::new(FailureReason::ImagePullFailed, detail)));
         };
-        let user = match component.user {
-            RunAs::Image if user.uid == 0 => User::numeric(NOBODY),
-            RunAs::Image => user,
-            RunAs::User { uid, gid } => User::numeric((uid, gid)),
-            RunAs::Root => User::numeric((0, 0)),
-        };
-        Ok(ReadyImage { user, pulled })
+        Ok(ReadyImage { user: run_as(component, user), pulled })
     }
 
     async fn pull(&self, component: &ComponentSpec) -> Result<(), Halt> {
@@ -252,6 +258,16 @@ impl Actor {
         let components: Vec<Component> =
             containers.iter().map(|view| Component { ready: ready(view), view: view.clone() }).collect();
         self.show(|live| live.components = components);
+    }
+}
+
+/// Who the process of a component is, where its image names this user.
+pub(super) fn run_as(component: &ComponentSpec, by_image: User) -> User {
+    match component.user {
+        RunAs::Image if by_image.uid == 0 => User::numeric(NOBODY),
+        RunAs::Image => by_image,
+        RunAs::User { uid, gid } => User::numeric((uid, gid)),
+        RunAs::Root => User::numeric((0, 0)),
     }
 }
 

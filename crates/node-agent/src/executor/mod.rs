@@ -8,11 +8,13 @@ mod accept;
 mod actor;
 mod adopt;
 mod board;
+mod identity;
 mod launch;
 mod network;
 mod output;
 mod ports;
 mod scratch;
+pub mod secrets;
 mod slot;
 mod supervise;
 mod teardown;
@@ -35,7 +37,7 @@ use crate::clock::{Clock, ServerTime};
 use crate::journal::{Journal, Record, Wish};
 use crate::runtime::subnet::Subnet;
 use crate::runtime::{ContainerRuntime, Guarding, guard};
-use crate::seams::{ImageSource, InstanceDoor};
+use crate::seams::{IdentityGate, ImageSource, InstanceDoor};
 use crate::tasks::Tasks;
 use accept::Gate;
 use board::Board;
@@ -85,9 +87,19 @@ pub struct ExecutorOptions {
     pub state: PathBuf,
     /// Below it each instance has a folder of its own.
     pub scratch: PathBuf,
+    /// Who gives instances an identity of their own, and where it lies; none where nothing real runs.
+    pub identities: Option<Identities>,
     pub limits: Limits,
     pub faults: Faults,
     pub clock: Arc<dyn Clock>,
+}
+
+/// What it takes to give an instance an identity of its own.
+#[derive(Clone)]
+pub struct Identities {
+    /// On the node's tmpfs: below it each instance has a folder of its own.
+    pub root: PathBuf,
+    pub gate: Arc<dyn IdentityGate>,
 }
 
 /// What all actors share.

@@ -90,8 +90,8 @@ impl Actor {
         let left = left?;
         if !left.is_nothing() {
             let detail = format!(
-                "Still there: {} containers, {} networks, {} volumes, {} scratch paths, {} ports.",
-                left.containers, left.networks, left.volumes, left.scratch_paths, left.ports
+                "Still there: {} containers, {} networks, {} volumes, {} scratch paths, {} secrets, {} ports.",
+                left.containers, left.networks, left.volumes, left.scratch_paths, left.secrets, left.ports
             );
             return Err(Halt::Again(Failure::new(FailureReason::StopFailed, detail)));
         }
@@ -134,7 +134,7 @@ impl Actor {
             volumes: count(found.volumes.len()),
             scratch_paths: u32::from(scratch::exists(&self.shared.options.scratch, self.instance))
                 + u32::from(self.shared.journal.log_folder(self.instance).exists()),
-            secrets: 0,
+            secrets: count(self.secrets().len()),
             ports: count(self.ports.open().len()),
         })
     }
@@ -145,6 +145,7 @@ impl Actor {
         self.note(&found).await?;
         self.show_components(&found.containers, |_| false);
         self.remove_containers(&found.containers, grace_seconds).await?;
+        self.remove_secrets().await?;
         self.ports.close();
         self.shared.options.door.close(self.instance);
         self.remove_networks(&found).await?;
@@ -170,8 +171,8 @@ impl Actor {
     }
 
     async fn note(&mut self, found: &Found) -> Result<(), Halt> {
-        let ports = self.ports.open();
-        if found.is_nothing() && ports.is_empty() {
+        let (ports, secrets) = (self.ports.open(), self.secrets());
+        if found.is_nothing() && ports.is_empty() && secrets.is_empty() {
             return Ok(());
         }
         self.save(|record| {
@@ -183,6 +184,9 @@ impl Actor {
             }
             for volume in &found.volumes {
                 record.note_removed("volume", volume);
+            }
+            for secret in &secrets {
+                record.note_removed("secret", secret);
             }
             for port in &ports {
                 record.note_removed("port", &format!("127.0.0.1:{port}"));

@@ -128,3 +128,29 @@ async fn errors_are_sorted_by_what_to_do() {
     let alone = Platform::new(identity, caller.key.clone(), Arc::new(SystemClock)).unwrap();
     assert!(matches!(alone.trust().await, Err(CallError::Unreachable(_))));
 }
+
+/// K-09: what an app says goes out with the app's own token or none, never with the node's.
+#[tokio::test]
+async fn an_apps_words_never_carry_the_nodes_token() {
+    let platform = FakePlatform::start().await;
+    let (_folder, state) = state();
+    state.ensure().unwrap();
+    let key = Arc::new(state.ensure_key().unwrap());
+    let identity = platform.enrol(&key.public_text());
+    let node = Platform::new(identity, key, Arc::new(SystemClock)).unwrap();
+    node.trust().await.expect("the node's own token opens this");
+    for bearer in [None, Some(Arc::new(Secret::new("the-apps-own".to_owned())))] {
+        let call = RelayedCall {
+            method: Method::GET,
+            path: "/api/v1/node/trust".to_owned(),
+            bearer,
+            idempotency_key: None,
+            body: Bytes::new(),
+        };
+        let (status, body) = node.relay(&call).await.expect("an answer");
+        assert_eq!(status, 401, "{}", String::from_utf8_lossy(&body));
+        assert!(body.starts_with(b"{\"error\""), "the platform's own words come back");
+    }
+    node.trust().await.expect("an app's refusal does not cost the node its token");
+    assert_eq!(platform.world.tokens_given.load(Ordering::SeqCst), 1);
+}

@@ -28,6 +28,9 @@ use subnet::Subnet;
 
 pub type LogStream = Pin<Box<dyn Stream<Item = Result<LogLine, Failure>> + Send>>;
 
+/// Where a container sees its secrets; no profile can mount anything there.
+pub const SECRETS_PATH: &str = "/run/gpuaas";
+
 /// What every call of an engine answers.
 pub type Reply<'a, T> = Answer<'a, Result<T, Failure>>;
 
@@ -77,6 +80,8 @@ pub struct ContainerPlan {
     pub tmpfs: Vec<Tmpfs>,
     /// A folder of the node, and where it is seen. Made by the executor below the scratch root only.
     pub binds: Vec<(PathBuf, String)>,
+    /// A folder on the node's tmpfs with what only this container may read, seen at [`SECRETS_PATH`] and never written.
+    pub secrets: Option<PathBuf>,
     pub gpus: Vec<GpuBinding>,
     pub network: String,
     /// Asked for names outside the instance; nothing answers there on a network without a way out.

@@ -104,6 +104,7 @@ async fn make_network(runtime: &dyn ContainerRuntime, subject: &Subject) -> Cont
         read_only_root: true,
         tmpfs: vec![],
         binds: vec![],
+        secrets: None,
         gpus: vec![],
         network: network_name(subject.instance),
         resolver: None,

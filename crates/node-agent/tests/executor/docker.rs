@@ -35,14 +35,14 @@ const APPLETS: &[&str] =
     &["sh", "sleep", "nc", "wget", "httpd", "cat", "id", "touch", "true", "false", "tail", "echo", "mkdir"];
 
 /// A node on the engine of this machine.
-struct Real {
-    node: Node,
+pub(crate) struct Real {
+    pub(crate) node: Node,
     engine: Arc<DockerRuntime>,
     image: String,
 }
 
 impl Real {
-    async fn new(user: &str) -> Self {
+    pub(crate) async fn new(user: &str) -> Self {
         Self::with_door(user, Door::default()).await
     }
 
@@ -101,12 +101,12 @@ fn make_image(name: &str, user: &str) {
     assert!(import.wait().unwrap().success());
 }
 
-fn shell(script: &str) -> ComponentSpec {
+pub(crate) fn shell(script: &str) -> ComponentSpec {
     let script = format!("trap 'exit 0' TERM; {script}\nwhile :; do sleep 1 & wait $!; done");
     ComponentSpec { command: vec!["/bin/sh".to_owned(), "-c".to_owned(), script], ..component("main") }
 }
 
-fn inspect(name: &str) -> Value {
+pub(crate) fn inspect(name: &str) -> Value {
     let output = Command::new("docker").args(["inspect", name]).output().unwrap();
     serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].take()
 }
@@ -252,9 +252,18 @@ async fn a_container_has_nothing_it_was_not_given() {
     assert_eq!(host["LogConfig"]["Config"], serde_json::json!({"max-size": "10m", "max-file": "3"}));
     assert!(host["PortBindings"].as_object().is_none_or(serde_json::Map::is_empty));
     assert!(host["Devices"].as_array().is_none_or(Vec::is_empty) && host["Binds"].is_null());
-    let mounts = found["Mounts"].as_array().unwrap();
-    let source = real.node.scratch().join(instance.to_string()).join("main-data");
-    assert_eq!((mounts.len(), mounts[0]["Source"].as_str()), (1, source.to_str()), "{mounts:?}");
+    // Its scratch, to write; its identity, to read; nothing else of the node.
+    let secrets = real.node.secrets.path().join(instance.to_string()).join("1-1/main");
+    let scratch = real.node.scratch().join(instance.to_string()).join("main-data");
+    let mut mounts: Vec<_> = found["Mounts"].as_array().unwrap().iter().collect();
+    mounts.sort_by_key(|mount| mount["Destination"].as_str());
+    let seen: Vec<_> = mounts
+        .iter()
+        .map(|mount| (mount["Source"].as_str(), mount["Destination"].as_str(), mount["RW"].as_bool()))
+        .collect();
+    let wanted =
+        [(scratch.to_str(), Some("/data"), Some(true)), (secrets.to_str(), Some("/run/gpuaas"), Some(false))];
+    assert_eq!(seen, wanted, "{mounts:?}");
     let env = found["Config"]["Env"].to_string();
     for wanted in [
         "GPUAAS_BASE_URL=http://10.",

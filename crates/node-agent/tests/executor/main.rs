@@ -3,6 +3,7 @@
 mod admission;
 mod docker;
 mod hostile;
+mod identity;
 mod lifecycle;
 mod matrix;
 mod support;

@@ -84,12 +84,13 @@ async fn broken(point: &str, action: Action, broken_step: usize) -> bool {
     assert!(engine.list(node.id, None).await.unwrap().is_nothing(), "{what}");
     assert_eq!(std::fs::read_dir(node.scratch()).unwrap().count(), 0, "{what}");
     assert_eq!(std::fs::read_dir(node.state().join("logs")).unwrap().count(), 0, "{what}");
+    assert_eq!(std::fs::read_dir(node.secrets.path()).unwrap().count(), 0, "{what}");
     assert!(node.door.open.lock().unwrap().is_empty(), "{what}");
     let receipt = last.unwrap().receipt.expect("a removed instance has a receipt");
     let receipt = receipt::open(&receipt, node.key.public_key().as_ref()).expect("signed by the node");
     assert!(receipt.left.is_nothing() && receipt.simulated && receipt.generation == 4, "{what}");
     let kinds: BTreeSet<&str> = receipt.removed.iter().map(|removed| removed.kind.as_str()).collect();
-    assert_eq!(kinds, BTreeSet::from(["container", "network", "scratch", "volume"]), "{what}");
+    assert_eq!(kinds, BTreeSet::from(["container", "network", "scratch", "secret", "volume"]), "{what}");
     assert_eq!(receipt.removed.iter().filter(|removed| removed.kind == "container").count(), 4, "{what}");
     executor.shutdown().await;
     met

@@ -15,11 +15,16 @@ use gpuaas_agent_protocol::spec::{
     Check, ComponentSpec, ImageGrant, Probe, RestartBudget, RunAs, Scratch, WorkloadSpec,
 };
 use gpuaas_agent_protocol::task::{self, Order, SignedTask, Task, Trust, Verifier};
+use gpuaas_api::own_instance::IdentityGranted;
+use gpuaas_domain::ids::{InstanceId, KeyId, ServiceAccountId};
 use gpuaas_faults::Faults;
 use gpuaas_node_agent::clock::Uptime;
-use gpuaas_node_agent::executor::{Executor, ExecutorOptions, Limits};
+use gpuaas_node_agent::executor::{Executor, ExecutorOptions, Identities, Limits};
+use gpuaas_node_agent::platform::CallError;
 use gpuaas_node_agent::runtime::ContainerRuntime;
-use gpuaas_node_agent::seams::{Answer, Failure, ImageSource, InstanceDoor, PullTicket, WantedImage};
+use gpuaas_node_agent::seams::{
+    Answer, Failure, IdentityGate, ImageSource, InstanceDoor, PullTicket, WantedImage,
+};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use tokio::io::AsyncWriteExt as _;
@@ -88,6 +93,52 @@ impl ImageSource for Images {
     }
 }
 
+/// How a gate answers.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Mood {
+    #[default]
+    Willing,
+    Away,
+    /// No, with this status.
+    Refuses(u16),
+}
+
+/// Grants every key and remembers it.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// Instance, generation and public key of everything that was shown.
+    pub(crate) shown: Mutex<Vec<(Uuid, u64, String)>>,
+    pub(crate) mood: Mutex<Mood>,
+}
+
+impl IdentityGate for Gate {
+    fn show_key<'a>(
+        &'a self,
+        instance: Uuid,
+        generation: u64,
+        public_key: &'a str,
+    ) -> Answer<'a, Result<IdentityGranted, CallError>> {
+        let refusal = match *self.mood.lock().unwrap() {
+            Mood::Willing => None,
+            Mood::Away => Some(CallError::Unreachable("nobody is there".to_owned())),
+            Mood::Refuses(status) => {
+                let (code, message) = ("no".to_owned(), "No.".to_owned());
+                Some(CallError::Refused { status, code, message })
+            }
+        };
+        if refusal.is_none() {
+            self.shown.lock().unwrap().push((instance, generation, public_key.to_owned()));
+        }
+        let granted = IdentityGranted {
+            app_instance_id: InstanceId::new(instance),
+            service_account_id: ServiceAccountId::new(Uuid::from_u128(instance.as_u128() ^ 1)),
+            key_id: KeyId::new(random_id()),
+            audience: "the platform".to_owned(),
+        };
+        Box::pin(std::future::ready(refusal.map_or(Ok(granted), Err)))
+    }
+}
+
 /// Remembers which doors are open; with `listen` it answers on them, too.
 #[derive(Default)]
 pub(crate) struct Door {
@@ -145,6 +196,9 @@ pub(crate) struct Node {
     pub(crate) images: Arc<Images>,
     pub(crate) door: Arc<Door>,
     pub(crate) folder: tempfile::TempDir,
+    pub(crate) gate: Arc<Gate>,
+    /// In memory, as the agent demands it.
+    pub(crate) secrets: tempfile::TempDir,
     pub(crate) limits: Limits,
     nonce: AtomicU64,
 }
@@ -164,6 +218,8 @@ impl Node {
             images: Arc::new(images),
             door: Arc::default(),
             folder: tempfile::tempdir().unwrap(),
+            gate: Arc::default(),
+            secrets: tempfile::tempdir_in("/dev/shm").expect("the machine has /dev/shm"),
             limits: Limits {
                 restart_backoff: (Duration::from_millis(2), Duration::from_millis(20)),
                 retry_backoff: (Duration::from_millis(2), Duration::from_millis(50)),
@@ -190,6 +246,10 @@ impl Node {
             door: Arc::clone(&self.door) as Arc<dyn InstanceDoor>,
             state: state.to_path_buf(),
             scratch: self.scratch(),
+            identities: Some(Identities {
+                root: self.secrets.path().to_path_buf(),
+                gate: Arc::clone(&self.gate) as Arc<dyn IdentityGate>,
+            }),
             limits: self.limits.clone(),
             faults,
             clock: Arc::new(Uptime::default()),

@@ -114,7 +114,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unsigned => f.write_str("nothing of the kind lies beside the image"),
+            Self::Unsigned => f.write_str("no signature of a form that is read here lies beside the image"),
             Self::NoTrustedKeys => f.write_str("no key is trusted, so nothing can be"),
             Self::TooManyCandidates { found } => {
                 write!(f, "more lies beside the image than is looked at ({found} things were)")

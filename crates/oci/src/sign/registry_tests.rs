@@ -211,3 +211,59 @@ async fn a_changed_byte_in_one_signature_does_not_hide_another() {
     assert!(told[0].ends_with(&format!("the registry has nothing for {}", lost.digest)), "{told:?}");
     assert!(told[1].contains(changed.digest.as_str()), "{told:?}");
 }
+
+/// What a registry that takes things holds, and the one path that it says is damaged until it is written again.
+fn damaged_at(damaged: String) -> Stub {
+    let mut shelf: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    Stub::start(move |seen| {
+        let (method, path) = seen.line.split_once(' ').unwrap_or_default();
+        let path = path.strip_prefix("/v2/apps/a/").unwrap_or_default();
+        match method {
+            "POST" => answer("202 Accepted", &[("location", "/v2/apps/a/blobs/uploads/1")], b""),
+            "PUT" => {
+                let blob = path.split_once("?digest=").map(|(_, digest)| digest.replace("%3A", ":"));
+                let path = blob.map_or(path.to_owned(), |digest| format!("blobs/{digest}"));
+                shelf.insert(path, seen.body.clone());
+                answer("201 Created", &[], b"")
+            }
+            _ => match shelf.get(path) {
+                Some(bytes) => answer("200 OK", &[("content-type", OCI_MANIFEST)], bytes),
+                None if path == damaged => {
+                    answer("500 Internal Server Error", &[], br#"{"errors":[{"code":"DIGEST_INVALID"}]}"#)
+                }
+                None => answer("404 Not Found", &[], b""),
+            },
+        }
+    })
+}
+
+/// F-22: where a signature lay and was damaged, a new one takes its place and is found.
+#[tokio::test]
+async fn a_damaged_signature_is_replaced_by_signing_again() {
+    let random = SystemRandom::new();
+    let key = PrivateKey::generate(&random).unwrap();
+    let image = Descriptor::of(OCI_MANIFEST, b"image");
+    let tag = Purpose::Signature.tag(&image.digest);
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let stub = damaged_at(format!("manifests/{tag}"));
+    let registry = Registry::with(&stub.url, None, quick()).unwrap();
+    let repository = "apps/a".parse().unwrap();
+    let before = registry.list_evidence(&repository, &image.digest, Purpose::Signature).await.unwrap();
+    assert!(matches!(before[0].evidence, Err(Refusal::Damaged)), "{before:?}");
+
+    let statement = registry.sign(&repository, &image.digest, &key, now, &random).await.unwrap();
+    let keys = [TrustedKey::new(key.public().clone())];
+    let names = [registry.name(&repository).unwrap()];
+    let policy = Policy {
+        digest: &image.digest,
+        names: &names,
+        keys: &keys,
+        now,
+        max_age: None,
+        unnamed: Unnamed::Refuse,
+        predicate_types: &[],
+    };
+    let verdict = registry.verify(&repository, Purpose::Signature, &policy).await.unwrap();
+    assert_eq!(verdict.verified.iter().map(|found| &found.statement).collect::<Vec<_>>(), [&statement]);
+    assert!(verdict.refused.is_empty(), "{:?}", verdict.refused);
+}

@@ -80,6 +80,6 @@ pub async fn start(
     let door = Arc::new(door::Door { gate, links: links.clone(), tasks: tasks.clone() });
     let app = http::app_with(state, door::router(door));
     let listener = Listener { socket, tls: Some(tls), settings: config.http.clone(), metrics };
-    tasks.spawn(listener.serve(app, tasks.clone()));
+    tasks.spawn(listener.serve(app, None, tasks.clone()));
     Ok(Agents { address, public_url: config.agents_url(address), trust, links })
 }

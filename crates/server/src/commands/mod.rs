@@ -286,7 +286,7 @@ async fn login_link(config: &Config, arguments: &LoginLink) -> Result<()> {
     let plane = roles::open(config).await?.plane;
     let code = bootstrap::make_login_link(&plane, &parse_email(&email)?).await?;
     let url = from_file("url").unwrap_or_else(|| config.public_url(config.http.listen));
-    print(&format!("{url}/auth/link?code={}", code.expose()));
+    print(&format!("{}/auth/link?code={}", config.browser_url(&url), code.expose()));
     Ok(())
 }
 

@@ -7,7 +7,9 @@ mod reference;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use gpuaas_control_plane::operations::access::GatewaySettings;
 use gpuaas_control_plane::{LaunchSettings, RegistrySettings};
+use gpuaas_domain::access::PublicAccess;
 use gpuaas_domain::allocation::BoundaryMode;
 use gpuaas_domain::artifact::{Channels, RegistryNames, TrustMode};
 use gpuaas_domain::{Error, FieldError, Result, Secret};
@@ -23,11 +25,15 @@ pub use reference::{reference, show};
 pub struct Config {
     /// Where the platform keeps its files: database (SQLite), master key, local CA.
     pub data_dir: PathBuf,
+    /// The domain all public names come from: the platform at <domain>, the registry at registry.<domain>, nodes at
+    /// nodes.<domain>, each app at <label>.apps.<domain>. Empty: names come from `http.listen`, for one machine.
+    pub domain: String,
     pub http: Http,
     pub tls: Tls,
     pub agents: Agents,
     pub launch: Launch,
     pub registry: Registry,
+    pub gateway: Gateway,
     pub database: Database,
     pub auth: Auth,
     pub limits: Limits,
@@ -136,7 +142,8 @@ impl Launch {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Registry {
-    /// What stands in image references, as in registry.example.org. Empty: host and port of `http.public_url`.
+    /// What stands in image references, as in registry.example.org. Empty: registry.<domain>, or without a domain host and port
+    /// of `http.public_url`.
     pub host: String,
     /// Other hosts in references that mean this registry, with spaces between: names it had before.
     pub also: String,
@@ -231,6 +238,44 @@ impl Registry {
     }
 }
 
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gateway {
+    /// Each endpoint of an app has its own name below this domain, with the port of `http.public_url` unless one is said.
+    /// Empty: apps.<host of public_url>, and apps.localhost on loopback. It needs a wildcard entry in DNS.
+    pub apps_domain: String,
+    /// The most that an endpoint may be open to people without an account: off, api_key or open.
+    pub public_access: PublicAccess,
+    /// Life of a person's session with one app; it ends with the browser session it came from in any case.
+    #[schemars(range(min = 60, max = 604_800))]
+    pub session_ttl_seconds: i64,
+    /// Life of the one-use code that opens an app.
+    #[schemars(range(min = 10, max = 300))]
+    pub code_ttl_seconds: i64,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        let settings = GatewaySettings::default();
+        Self {
+            apps_domain: String::new(),
+            public_access: settings.public_ceiling,
+            session_ttl_seconds: settings.session_ttl_seconds,
+            code_ttl_seconds: settings.code_ttl_seconds,
+        }
+    }
+}
+
+impl Gateway {
+    pub fn settings(&self) -> GatewaySettings {
+        GatewaySettings {
+            public_ceiling: self.public_access,
+            code_ttl_seconds: self.code_ttl_seconds,
+            session_ttl_seconds: self.session_ttl_seconds,
+        }
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Database {
@@ -272,7 +317,8 @@ pub struct Limits {
     /// Sign-in and token calls per second from one address.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub credentials_per_second: u32,
-    /// Wrong passwords for one account in ten minutes before it must wait.
+    /// Wrong passwords for one account from one address in ten minutes before it must wait; from everywhere together ten
+    /// times as many.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub wrong_passwords: u32,
     /// Event streams open at once.
@@ -301,11 +347,13 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data_dir: PathBuf::from(".gpuaas"),
+            domain: String::new(),
             http: Http::default(),
             tls: Tls::default(),
             agents: Agents::default(),
             launch: Launch::default(),
             registry: Registry::default(),
+            gateway: Gateway::default(),
             database: Database::default(),
             auth: Auth::default(),
             limits: Limits::default(),
@@ -413,6 +461,8 @@ impl Config {
         range("/auth/session_ttl_seconds", self.auth.session_ttl_seconds, 60, 604_800);
         range("/auth/login_link_ttl_seconds", self.auth.login_link_ttl_seconds, 10, 86_400);
         range("/auth/wrap_ttl_seconds", self.auth.wrap_ttl_seconds, 10, 604_800);
+        range("/gateway/session_ttl_seconds", self.gateway.session_ttl_seconds, 60, 604_800);
+        range("/gateway/code_ttl_seconds", self.gateway.code_ttl_seconds, 10, 300);
         range("/database/max_connections", i64::from(self.database.max_connections), 2, 500);
         for (path, value) in [
             ("/limits/reads_per_second", self.limits.reads_per_second),
@@ -454,6 +504,15 @@ impl Config {
                 "Use scheme, host and port only, as in https://gpu.example.org.",
             ));
         }
+        for (path, name) in [("/domain", &self.domain), ("/gateway/apps_domain", &self.gateway.apps_domain)] {
+            if !name.is_empty() && !is_domain(name, path == "/gateway/apps_domain") {
+                wrong.push(FieldError::new(
+                    path,
+                    "invalid_domain",
+                    "Use a domain name in lower case, as in gpu.example.org.",
+                ));
+            }
+        }
         self.agents.validate(&mut wrong);
         if let Err(fault) = self.registry.settings() {
             wrong.push(fault);
@@ -473,16 +532,67 @@ impl Config {
 
     /// The address others use, known once the listener has its port.
     pub fn public_url(&self, bound: SocketAddr) -> String {
-        if self.http.public_url.is_empty() {
-            format!("{}://{bound}", self.scheme())
-        } else {
-            self.http.public_url.trim_end_matches('/').to_owned()
+        if !self.http.public_url.is_empty() {
+            return self.http.public_url.trim_end_matches('/').to_owned();
         }
+        if self.domain.is_empty() {
+            return format!("{}://{bound}", self.scheme());
+        }
+        format!("{}://{}{}", self.scheme(), self.domain, self.port_part(bound.port()))
+    }
+
+    /// `:port`, unless it is the scheme's own.
+    fn port_part(&self, port: u16) -> String {
+        let own = if self.scheme() == "https" { 443 } else { 80 };
+        if port == own { String::new() } else { format!(":{port}") }
+    }
+
+    /// What the names of apps end with, host and port; `None` where the platform has no name to put one below.
+    pub fn apps_authority(&self, public_url: &str) -> Option<String> {
+        let (_, authority) = parse_origin(public_url)?;
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (host, format!(":{port}")),
+            _ => (authority.as_str(), String::new()),
+        };
+        let set = self.gateway.apps_domain.as_str();
+        if set.contains(':') {
+            return Some(set.to_owned());
+        }
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+        let domain = match (set, address) {
+            ("", Ok(address)) if address.is_loopback() => "apps.localhost".to_owned(),
+            ("", Ok(_)) => return None,
+            ("", Err(_)) => format!("apps.{host}"),
+            (set, _) => set.to_owned(),
+        };
+        Some(format!("{domain}{port}"))
+    }
+
+    /// Where browsers should meet the platform: on loopback by the name that is one site with the apps, so that apps inside
+    /// its pages keep what they store also where browsers keep nothing for other sites.
+    pub fn browser_url(&self, public_url: &str) -> String {
+        let own = parse_origin(public_url).and_then(|(scheme, authority)| {
+            let (host, port) = authority.rsplit_once(':')?;
+            let loopback = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+            (loopback && self.gateway.apps_domain.is_empty())
+                .then(|| format!("{scheme}://{LOOPBACK_PORTAL}:{port}"))
+        });
+        own.unwrap_or_else(|| public_url.to_owned())
+    }
+
+    /// What the registry is called where it has a name of its own.
+    pub fn registry_host(&self, port: u16) -> String {
+        if self.registry.host.is_empty() && !self.domain.is_empty() && self.registry.url.is_empty() {
+            return format!("registry.{}{}", self.domain, self.port_part(port));
+        }
+        self.registry.host.clone()
     }
 
     /// The address nodes dial, known once their listener has its port.
     pub fn agents_url(&self, bound: SocketAddr) -> String {
-        if self.agents.public_url.is_empty() {
+        if self.agents.public_url.is_empty() && !self.domain.is_empty() {
+            format!("https://nodes.{}:{}", self.domain, bound.port())
+        } else if self.agents.public_url.is_empty() {
             format!("https://{bound}")
         } else {
             self.agents.public_url.trim_end_matches('/').to_owned()
@@ -534,6 +644,24 @@ impl Agents {
     }
 }
 
+/// The platform's own pages on loopback, beside the apps: browsers find every name below localhost by themselves.
+pub(crate) const LOOPBACK_PORTAL: &str = "portal.apps.localhost";
+
+/// A name in lower case, perhaps with a port.
+fn is_domain(text: &str, with_port: bool) -> bool {
+    let (host, port) = text.split_once(':').unwrap_or((text, "1"));
+    let label = |part: &str| {
+        (1..=63).contains(&part.len())
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    host.len() <= 200
+        && host.split('.').all(label)
+        && (with_port || !text.contains(':'))
+        && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 /// `scheme://host[:port]` and nothing more.
 pub(crate) fn parse_origin(url: &str) -> Option<(String, String)> {
     let (scheme, rest) = url.split_once("://")?;
@@ -543,4 +671,51 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, String)> {
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'));
     (clean && matches!(scheme, "http" | "https")).then(|| (scheme.to_owned(), authority.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        from_parts(text, []).expect("a configuration")
+    }
+
+    /// all public names come from one domain; without one they are this machine's.
+    #[test]
+    fn all_names_come_from_one_domain() {
+        let bound = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let one = config("domain = \"gpu.example.org\"\n[tls]\nmode = \"local_ca\"");
+        let url = one.public_url(bound(443));
+        assert_eq!(url, "https://gpu.example.org");
+        assert_eq!(one.apps_authority(&url).as_deref(), Some("apps.gpu.example.org"));
+        assert_eq!(one.registry_host(443), "registry.gpu.example.org");
+        assert_eq!(one.agents_url(bound(8443)), "https://nodes.gpu.example.org:8443");
+        assert_eq!(one.browser_url(&url), url, "a real name is what browsers use");
+
+        let url = one.public_url(bound(8080));
+        assert_eq!(url, "https://gpu.example.org:8080", "another port is part of every name");
+        assert_eq!(one.apps_authority(&url).as_deref(), Some("apps.gpu.example.org:8080"));
+
+        let own = config(
+            "[gateway]\napps_domain = \"apps.example.net\"\n[http]\npublic_url = \"https://gpu.example.org\"",
+        );
+        assert_eq!(own.apps_authority("https://gpu.example.org").as_deref(), Some("apps.example.net"));
+
+        let here = Config::default();
+        let url = here.public_url(bound(8080));
+        assert_eq!(here.apps_authority(&url).as_deref(), Some("apps.localhost:8080"));
+        assert_eq!(here.browser_url(&url), "http://portal.apps.localhost:8080");
+        assert_eq!(here.apps_authority("https://10.0.0.7:8443"), None, "an address has no names below it");
+    }
+
+    #[test]
+    fn what_is_no_domain_is_refused_at_its_place() {
+        for bad in
+            ["GPU.example.org", "gpu..org", "-gpu.org", "https://gpu.org", "gpu.org:443", "gpu_org", "a b"]
+        {
+            let refused = from_parts(&format!("domain = {bad:?}"), []).err().expect(bad);
+            assert_eq!(refused.field_errors()[0].path, "/domain", "{bad}");
+        }
+    }
 }

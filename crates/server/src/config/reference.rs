@@ -60,6 +60,7 @@ fn values(config: &Config) -> Vec<(String, String)> {
     };
     [
         ("data_dir", quote(&config.data_dir.display().to_string())),
+        ("domain", quote(&config.domain)),
         ("http.listen", quote(&http.listen.to_string())),
         ("http.public_url", quote(&http.public_url)),
         ("http.header_timeout_seconds", http.header_timeout_seconds.to_string()),
@@ -95,6 +96,10 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ),
         ("registry.local", config.registry.local.to_string()),
         ("registry.accept_unnamed", config.registry.accept_unnamed.to_string()),
+        ("gateway.apps_domain", quote(&config.gateway.apps_domain)),
+        ("gateway.public_access", quote(config.gateway.public_access.name())),
+        ("gateway.session_ttl_seconds", config.gateway.session_ttl_seconds.to_string()),
+        ("gateway.code_ttl_seconds", config.gateway.code_ttl_seconds.to_string()),
         ("database.url", masked),
         ("database.max_connections", config.database.max_connections.to_string()),
         ("database.auto_migrate", config.database.auto_migrate.to_string()),

@@ -26,7 +26,7 @@ use gpuaas_domain::artifact::{self, ArtifactState, RepositoryPath};
 use gpuaas_domain::ids::ProjectId;
 use gpuaas_domain::text::{DisplayName, Slug};
 use gpuaas_domain::{Error, Secret};
-use gpuaas_store::artifacts::StoredCredential;
+use gpuaas_store::registry_access::StoredCredential;
 
 use super::door::AppState;
 use super::extract::{Body, Call, MaybeBody, Parsing, Query, page_request, parsed};

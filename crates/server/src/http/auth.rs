@@ -20,6 +20,7 @@ use super::door::App;
 use super::extract::{Body, Call, Parsing, Query, page_request, parsed};
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
+use super::shell;
 
 /// A success that also sets the session cookie.
 pub(super) struct WithCookie<R>(R, HeaderValue);
@@ -67,12 +68,15 @@ pub(super) async fn login(
     // Owed before the hash is compared, so that many guesses at once are no way around; what can be nobody's
     // address shares one bucket.
     let account = Email::parse(&request.email).map_or_else(|_| String::new(), String::from);
-    call.app.wrong_passwords.take(account.clone(), call.now())?;
+    let from_here = format!("{account} {}", call.peer);
+    call.app.wrong_passwords.take(from_here.clone(), call.now())?;
+    call.app.wrong_passwords_anywhere.take(account.clone(), call.now())?;
     let outcome = own_account::sign_in(&call, &request.email, &request.password).await;
     if outcome.as_ref().err().is_some_and(|error| error.code() == "invalid_credentials") {
         call.app.metrics.anonymous_denials.inc();
     } else {
-        call.app.wrong_passwords.give_back(&account, call.now());
+        call.app.wrong_passwords.give_back(&from_here, call.now());
+        call.app.wrong_passwords_anywhere.give_back(&account, call.now());
     }
     let prepared = outcome?;
     let signed_in = prepared.commit(None).await?;
@@ -80,7 +84,7 @@ pub(super) async fn login(
     Ok(WithCookie(Found(signed_in.user.into()), cookie))
 }
 
-/// Goes on to the start page.
+/// Goes on to a page of the shell.
 pub(super) struct SeeOther(&'static str);
 
 impl IntoResponse for SeeOther {
@@ -104,11 +108,45 @@ impl OperationOutput for SeeOther {
 
 pub(super) async fn login_link(
     call: Call,
+    headers: HeaderMap,
     Query(query): Query<LoginLinkQuery>,
-) -> ApiResult<WithCookie<SeeOther>> {
-    let signed_in = own_account::sign_in_by_link(&call, &query.code).await?.commit(None).await?;
+) -> ApiResult<LinkAnswer> {
+    let signed_in = match own_account::sign_in_by_link(&call, &query.code).await {
+        Ok(prepared) => prepared.commit(None).await?,
+        // Who clicked it sees the sign-in page and why, not JSON; programs get the refusal.
+        Err(error) if error.code() == "invalid_link" && shell::wants_page(&headers) => {
+            return Ok(LinkAnswer::Refused(SeeOther("/sign-in?problem=invalid_link")));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let cookie = session_cookie(&call, &signed_in)?;
-    Ok(WithCookie(SeeOther("/api/docs"), cookie))
+    Ok(LinkAnswer::SignedIn(WithCookie(SeeOther("/"), cookie)))
+}
+
+/// Where a one-time link leads.
+pub(super) enum LinkAnswer {
+    SignedIn(WithCookie<SeeOther>),
+    Refused(SeeOther),
+}
+
+impl IntoResponse for LinkAnswer {
+    fn into_response(self) -> Response {
+        match self {
+            Self::SignedIn(answer) => answer.into_response(),
+            Self::Refused(answer) => answer.into_response(),
+        }
+    }
+}
+
+impl OperationOutput for LinkAnswer {
+    type Inner = ();
+
+    fn inferred_responses(
+        context: &mut aide::generate::GenContext,
+        operation: &mut aide::openapi::Operation,
+    ) -> Vec<(Option<aide::openapi::StatusCode>, aide::openapi::Response)> {
+        SeeOther::inferred_responses(context, operation)
+    }
 }
 
 pub(super) async fn logout(call: Call) -> ApiResult<WithCookie<NoContent>> {
@@ -130,7 +168,9 @@ fn view(known: &Known) -> Whoami {
         Credential::Session(_) => CredentialKind::Session,
         Credential::PersonalToken(_) => CredentialKind::PersonalToken,
         // No route for nodes asks this.
-        Credential::ServiceAccountToken(_) | Credential::NodeToken => CredentialKind::ServiceAccountToken,
+        Credential::ServiceAccountToken(_) | Credential::NodeToken | Credential::InstanceToken { .. } => {
+            CredentialKind::ServiceAccountToken
+        }
     };
     let grants = known.grants.iter().map(|grant| GrantView {
         role_id: grant.role,

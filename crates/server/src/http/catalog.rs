@@ -5,7 +5,7 @@ use axum::response::IntoResponse as _;
 use gpuaas_api::artifacts::Preparing;
 use gpuaas_api::catalog::{
     App, AppVersion, AppVersionDetail, Entitlement, Entitlements, Finding, LaunchableApp, MoveVersion,
-    ProjectCatalog, Terms,
+    ProjectCatalog, Terms, Ui,
 };
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
@@ -15,8 +15,9 @@ use gpuaas_domain::Error;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::manifest::{self, Version};
 use gpuaas_domain::text::Slug;
-use gpuaas_store::artifacts::Preparation;
 use gpuaas_store::catalog::{StoredApp, StoredVersion};
+use gpuaas_store::preparations::Preparation;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::extract::{Body, Call, Document, MaybeBody, Query, page_request};
@@ -55,10 +56,31 @@ fn version_view(version: &StoredVersion) -> AppVersion {
         publisher: text("publisher"),
         support_level: text("support_level"),
         notes: text("notes"),
+        description: text("description"),
+        ui: version.manifest.get("ui").and_then(ui_view),
         manifest_digest: version.manifest_digest.clone(),
         version: version.version,
         created_at: version.created_at,
         updated_at: version.updated_at,
+    }
+}
+
+/// As the manifest has it, with the path that stands for a missing one.
+fn ui_view(ui: &Value) -> Option<Ui> {
+    let ui = manifest::Ui::deserialize(ui).ok()?;
+    Some(Ui { extension_kind: ui.extension_kind, path: ui.path })
+}
+
+fn launchable_view(app: App, versions: Vec<AppVersion>) -> LaunchableApp {
+    let newest = versions.first();
+    LaunchableApp {
+        entitled: true,
+        description: newest.and_then(|version| version.description.clone()),
+        publisher: newest.and_then(|version| version.publisher.clone()),
+        support_level: newest.and_then(|version| version.support_level.clone()),
+        ui: newest.and_then(|version| version.ui.clone()),
+        app,
+        versions,
     }
 }
 
@@ -141,9 +163,8 @@ pub(super) async fn for_project(call: Call) -> ApiResult<Found<ProjectCatalog>> 
     let preparing = catalog::preparations(&call).await?;
     let items = found
         .into_iter()
-        .map(|(app, versions)| LaunchableApp {
-            app: app_view(app, &preparing),
-            versions: versions.iter().map(version_view).collect(),
+        .map(|(app, versions)| {
+            launchable_view(app_view(app, &preparing), versions.iter().map(version_view).collect())
         })
         .collect();
     Ok(Found(ProjectCatalog { items }))

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 use gpuaas_api::{Access, Route};
-use gpuaas_control_plane::operations::{authenticate, node_identity};
+use gpuaas_control_plane::operations::{authenticate, instance_identity, node_identity};
 use gpuaas_control_plane::{Caller, Known};
 use gpuaas_domain::{Error, Kind, Secret};
 
@@ -56,13 +56,17 @@ pub(crate) fn presented(app: &App, headers: &HeaderMap) -> ApiResult<Option<Pres
 }
 
 pub(super) async fn identify(app: &App, route: Route, headers: &HeaderMap) -> ApiResult<Caller> {
-    let for_nodes = route.row().access == Access::Node;
+    let (for_nodes, for_instances) =
+        (route.row().access == Access::Node, route.row().access == Access::Instance);
     let known = match presented(app, headers)? {
         None => return Ok(Caller::Anonymous),
         Some(Presented::Bearer(token)) if for_nodes => {
             node_identity::bearer(&app.plane, token.expose()).await
         }
-        Some(Presented::Cookie(_)) if for_nodes => return Ok(Caller::Anonymous),
+        Some(Presented::Bearer(token)) if for_instances => {
+            instance_identity::bearer(&app.plane, token.expose()).await
+        }
+        Some(Presented::Cookie(_)) if for_nodes || for_instances => return Ok(Caller::Anonymous),
         Some(Presented::Bearer(token)) => authenticate::bearer(&app.plane, token.expose()).await,
         Some(Presented::Cookie(token)) => {
             app.origins.check_cookie_use(headers)?;

@@ -16,7 +16,9 @@ use futures_util::FutureExt as _;
 use gpuaas_api::{Access, RateClass, Route};
 use gpuaas_control_plane::{Caller, ControlPlane, OpContext, Origin, RouteFacts};
 use gpuaas_domain::iam::Permission;
+use gpuaas_domain::ids::InstanceId;
 use gpuaas_domain::{Error, Kind};
+use gpuaas_gateway::Peer;
 use gpuaas_program::Spawner;
 use gpuaas_store::idempotency::{Key, RETENTION_SECONDS, Stored};
 use http_body_util::BodyExt as _;
@@ -33,7 +35,6 @@ use super::problem::{ApiError, ApiResult, Carried};
 use super::rate::Buckets;
 use super::{reply, story};
 use crate::config::{Config, Limits};
-use crate::listener::Peer;
 use crate::metrics::{Metrics, RequestLabels};
 
 pub type AppState = Arc<App>;
@@ -45,18 +46,29 @@ pub struct App {
     pub(crate) public_url: String,
     /// Absent where another registry is used.
     pub(crate) registry: std::sync::OnceLock<Arc<crate::registry::RegistryRole>>,
+    /// Absent where apps cannot have names of their own.
+    pub(crate) gateway: std::sync::OnceLock<Arc<gpuaas_gateway::Gateway>>,
     pub(crate) origins: OwnOrigins,
     pub(crate) cookie_name: String,
     pub(crate) secure_cookies: bool,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) seats: Arc<Seats>,
+    /// By account and address; and by account alone, so that somebody with many addresses gets no further, and somebody with
+    /// one does not keep others from signing in.
     pub(crate) wrong_passwords: Buckets<String>,
+    pub(crate) wrong_passwords_anywhere: Buckets<String>,
+    /// Records of what an instance says that was used.
+    pub(crate) metered: Buckets<InstanceId>,
     reads: Buckets<String>,
     writes: Buckets<String>,
     credentials: Buckets<IpAddr>,
     in_flight: Arc<InFlight>,
     request_timeout: Duration,
 }
+
+/// A record a second of ten meters; a batch that waited for an hour goes through at once.
+const METERED_PER_SECOND: f64 = 10.0;
+const METERED_AT_ONCE: f64 = 10_000.0;
 
 impl App {
     pub(crate) fn new(
@@ -85,6 +97,11 @@ impl App {
             streams: Arc::new(Semaphore::new(max_streams)),
             seats: Arc::default(),
             wrong_passwords: Buckets::new(f64::from(wrong_passwords) / 600.0, f64::from(wrong_passwords)),
+            wrong_passwords_anywhere: Buckets::new(
+                f64::from(wrong_passwords) / 60.0,
+                f64::from(wrong_passwords) * 10.0,
+            ),
+            metered: Buckets::new(METERED_PER_SECOND, METERED_AT_ONCE),
             reads: bucket(reads_per_second),
             writes: bucket(writes_per_second),
             credentials: Buckets::new(
@@ -98,6 +115,7 @@ impl App {
             tasks,
             public_url,
             registry: std::sync::OnceLock::new(),
+            gateway: std::sync::OnceLock::new(),
         })
     }
 
@@ -297,7 +315,7 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
     let row = route.row();
     let now = app.plane.now();
     let (mut parts, body) = request.into_parts();
-    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+    let peer = peer(&parts);
     if row.rate == RateClass::Credential {
         app.credentials.take(peer, now).inspect_err(|_| count_limited(app))?;
     }
@@ -350,6 +368,10 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
     Ok(Admitted::Go(Request::from_parts(parts, Body::from(bytes))))
 }
 
+fn peer(parts: &Parts) -> IpAddr {
+    parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0)
+}
+
 async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Caller) -> ApiResult<Call> {
     let row = route.row();
     let origin = parts.extensions.get::<Origin>().cloned();
@@ -359,7 +381,7 @@ async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Call
     }
     let permission = match row.access {
         Access::Needs(permission, _) => Some(permission),
-        Access::Public | Access::SignedIn | Access::Person | Access::Node => None,
+        Access::Public | Access::SignedIn | Access::Person | Access::Node | Access::Instance => None,
     };
     let action = row.audit.or(permission.map(Permission::key)).unwrap_or(route.name());
     let facts = RouteFacts { name: route.name(), permission, action };
@@ -374,8 +396,12 @@ async fn make_call(app: &AppState, route: Route, parts: &mut Parts, caller: Call
         denial: Arc::default(),
     };
     let raw = RawPathParams::from_request_parts(parts, app).await.map_err(|_| Error::not_found())?;
-    let path = raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Ok(Call { app: app.clone(), route, context, claim: None, path: Arc::new(path) })
+    let path: Vec<_> = raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    // Nothing is named so, and PostgreSQL takes no NUL.
+    if path.iter().any(|(_, value)| value.contains(char::is_control)) {
+        return Err(Error::not_found().into());
+    }
+    Ok(Call { app: app.clone(), route, context, claim: None, path: Arc::new(path), peer: peer(parts) })
 }
 
 /// Before the body is parsed: who may not come in learns nothing from what they brought.
@@ -387,6 +413,7 @@ async fn permit(call: &mut Call) -> ApiResult<()> {
         Access::Person => {
             call.context.person().await?;
         }
+        Access::Instance => call.context.permit_own_instance(call.id("app_instance_id")?).await?,
         Access::Public | Access::SignedIn | Access::Node => {}
     }
     Ok(())

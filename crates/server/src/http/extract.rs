@@ -33,6 +33,7 @@ pub(crate) struct Call {
     pub(crate) context: OpContext,
     pub(crate) claim: Option<std::sync::Arc<Claim>>,
     pub(crate) path: std::sync::Arc<Vec<(String, String)>>,
+    pub(crate) peer: std::net::IpAddr,
 }
 
 impl std::ops::Deref for Call {
@@ -83,7 +84,8 @@ impl Call {
             | Access::Public
             | Access::SignedIn
             | Access::Person
-            | Access::Node => Target::Platform,
+            | Access::Node
+            | Access::Instance => Target::Platform,
         })
     }
 

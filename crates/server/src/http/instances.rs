@@ -1,18 +1,25 @@
 //! Instances over HTTP.
 
 use gpuaas_agent_protocol::report::Health;
+use gpuaas_api::catalog::Ui;
 use gpuaas_api::envelope::{List, PageQuery};
+use gpuaas_api::form::AppForm;
 use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{
-    Access, ForceDecommission, Instance, InstanceDetail, InstanceQuery, InstanceStats, LaunchRequest,
-    PlacementIntent, PlanView, ReceiptView, TimelineEntry,
+    Access, Endpoint, EndpointHealth, EndpointView, ForceDecommission, Instance, InstanceDetail,
+    InstanceImage, InstanceMount, InstanceQuery, InstanceStats, LaunchRequest, PlacementIntent, PlanView,
+    ReceiptView, TimelineEntry,
 };
 use gpuaas_control_plane::OpContext;
-use gpuaas_control_plane::operations::instances;
+use gpuaas_control_plane::operations::instance_detail::{self, Detail};
 use gpuaas_control_plane::operations::launch::{self, LaunchWish};
+use gpuaas_control_plane::operations::{form, instances};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, ProjectId};
-use gpuaas_domain::manifest::Version;
+use gpuaas_domain::launch::Wish;
+use gpuaas_domain::launch_form::{MountSource, Wanted};
+use gpuaas_domain::lifecycle::Status;
+use gpuaas_domain::manifest::{Manifest, Version};
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, FieldError};
 use gpuaas_store::instances::InstanceFilter;
@@ -23,8 +30,8 @@ use super::problem::ApiResult;
 use super::reply::{self, Accepted, Found};
 use super::tenants::reason;
 
-/// The one allocation a request names, however it names it (H-34).
-fn target(request: &LaunchRequest) -> Result<AllocationId, FieldError> {
+/// The one allocation a request names, however it names it (H-34); a form may name none.
+fn target(request: &LaunchRequest) -> Result<Option<AllocationId>, FieldError> {
     let PlacementIntent { allocation_id, members } = request.placement_intent.clone().unwrap_or_default();
     let member = match members.as_deref() {
         None | Some([]) => None,
@@ -40,8 +47,8 @@ fn target(request: &LaunchRequest) -> Result<AllocationId, FieldError> {
     let named: Vec<AllocationId> =
         [request.target_allocation_id, allocation_id, member].into_iter().flatten().collect();
     match named.as_slice() {
-        [] => Err(FieldError::new("/target_allocation_id", "required", "Say which allocation to launch on.")),
-        [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(*first),
+        [] => Ok(None),
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(Some(*first)),
         _ => Err(FieldError::new(
             "/placement_intent",
             "contradicting_targets",
@@ -60,16 +67,27 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
     if request.app_version.as_deref().is_some_and(|version| Version::parse(version).is_err()) {
         faults.push(FieldError::new("/app_version", "unknown_app", "There is no such app or version."));
     }
-    let allocation = target(&request).map_err(|fault| faults.push(fault)).ok();
+    let required =
+        || FieldError::new("/target_allocation_id", "required", "Say which allocation to launch on.");
+    let allocation = target(&request).and_then(|target| target.ok_or_else(required));
+    let allocation = allocation.map_err(|fault| faults.push(fault)).ok();
     let (Some(slug), Some(allocation), true) = (slug, allocation, faults.is_empty()) else {
         return Err(launch_fields::refusal(faults).into());
     };
-    let resources = request.resources.unwrap_or_default();
     Ok(LaunchWish {
         slug,
-        app_version: request.app_version,
+        app_version: request.app_version.clone(),
         name: name.flatten(),
         allocation,
+        plan_digest: request.plan_digest.clone(),
+        choices: choices(request),
+    })
+}
+
+/// What a launch may choose, the same for a plan, a launch and a form.
+fn choices(request: LaunchRequest) -> Wish {
+    let resources = request.resources.unwrap_or_default();
+    Wish {
         gpu_count: resources.gpu_count,
         cpu_millis: resources.cpu_millis,
         memory_mib: resources.memory_mib,
@@ -77,8 +95,43 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
         variant: request.variant,
         operating_mode: request.operating_mode,
         values: request.values,
-        plan_digest: request.plan_digest,
-    })
+        access: request.access,
+    }
+}
+
+/// What was filled in so far. Members that no launch may carry are refused as ever; everything else that cannot be read is
+/// a fault that the form shows.
+fn filled_in(slug: &Slug, request: LaunchRequest) -> ApiResult<(Option<String>, Wanted)> {
+    let refused = launch_fields::refused(&request.other);
+    if !refused.is_empty() {
+        return Err(launch_fields::refusal(refused).into());
+    }
+    let mut faults = Vec::new();
+    if request.slug.as_deref().is_some_and(|named| named != slug.as_str()) {
+        faults.push(FieldError::new("/slug", "invalid_value", "The path names another app."));
+    }
+    let name = request.name.as_deref().filter(|name| !name.is_empty());
+    let name = name.and_then(|name| Slug::parse(name).map_err(|no| faults.push(no.at("/name"))).ok());
+    let version = request.app_version.clone().filter(|version| {
+        let good = Version::parse(version).is_ok();
+        if !good {
+            faults.push(FieldError::new("/app_version", "unknown_app", "There is no such app or version."));
+        }
+        good
+    });
+    let allocation = target(&request).unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let wish = choices(request);
+    Ok((version, Wanted { name: name.map(String::from), allocation, wish, faults }))
+}
+
+pub(super) async fn form(call: Call, Body(request): Body<LaunchRequest>) -> ApiResult<Found<AppForm>> {
+    let slug = call.slug("app_slug")?;
+    let (version, wanted) = filled_in(&slug, request)?;
+    let made = form::resolve(&call, call.id("project_id")?, &slug, version.as_deref(), wanted).await?;
+    Ok(Found(made.into()))
 }
 
 /// The answer to a command: the instance, and the story to follow it by.
@@ -153,8 +206,11 @@ pub(super) async fn list(call: Call, Query(query): Query<InstanceQuery>) -> ApiR
 
 pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
     let (project, id) = ids(&call)?;
-    let detail = instances::get(&call, project, id).await?;
+    let detail = instance_detail::get(&call, project, id).await?;
     let instructions = instructions(&detail);
+    let endpoints = endpoints(&call, &detail);
+    let (image, mounts) = (image_view(&detail), mounts_view(&detail.manifest));
+    let ui = detail.manifest.ui.map(|ui| Ui { extension_kind: ui.extension_kind, path: ui.path });
     let mut instance: Instance = detail.instance.into();
     // While its node is away nobody sees how it fares.
     if detail.node.as_ref().is_none_or(|node| node.agent_connected_at.is_none()) {
@@ -166,19 +222,80 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
         members: detail.members,
         components: detail.components,
         gpus: detail.gpus,
-        access: Access { endpoints: detail.endpoints, instructions },
+        image,
+        mounts,
+        values: detail.values,
+        ui,
+        access: Access { endpoints, instructions },
         recent_events: detail.recent,
         instance,
     }))
 }
 
+/// Each declared port, where it is and whether something answers there.
+fn endpoints(call: &Call, detail: &Detail) -> Vec<EndpointView> {
+    let names = call.app.gateway.get().map(|gateway| gateway.names());
+    let live = !detail.instance.state.is_decommissioned();
+    let health = |component: &str| {
+        let found = detail.components.iter().find(|one| one.name == component);
+        match detail.instance.state.status {
+            Status::Running if found.is_none_or(|one| one.ready) => EndpointHealth::Ready,
+            Status::Created | Status::Starting | Status::Running => EndpointHealth::Starting,
+            Status::Stopping | Status::Stopped | Status::Failed => EndpointHealth::Down,
+        }
+    };
+    let view = |endpoint: &Endpoint| {
+        let label = endpoint.label.as_ref().filter(|_| live);
+        EndpointView {
+            url: names.zip(label).map(|(names, label)| format!("{}/", names.origin(label))),
+            path: detail.path(endpoint),
+            title: detail.title(endpoint),
+            health: health(&endpoint.component),
+            endpoint: endpoint.clone(),
+        }
+    };
+    detail.endpoints.iter().map(view).collect()
+}
+
+fn image_view(detail: &Detail) -> Option<InstanceImage> {
+    let (reference, artifact) = detail.image.as_ref()?;
+    let artifact = artifact.as_ref();
+    Some(InstanceImage {
+        reference: reference.to_string(),
+        digest: reference.digest().to_string(),
+        trust: artifact.map(|artifact| artifact.trust.state),
+        signer: artifact.and_then(|artifact| artifact.trust.signer.clone()),
+        variant: artifact.and_then(|artifact| artifact.variant.clone()),
+        channel: artifact.and_then(|artifact| artifact.channel.clone()),
+    })
+}
+
+fn mounts_view(manifest: &Manifest) -> Vec<InstanceMount> {
+    let declared = manifest.resources.iter().flat_map(|resources| &resources.mounts);
+    declared
+        .map(|mount| InstanceMount {
+            name: mount.name.clone(),
+            path: mount.path.clone(),
+            kind: mount.kind,
+            read_only: mount.read_only,
+            source: MountSource::Scratch,
+        })
+        .collect()
+}
+
 /// How people reach a private port (J-02), while there is something to reach.
-fn instructions(detail: &instances::Detail) -> Vec<String> {
+fn instructions(detail: &Detail) -> Vec<String> {
     let mut all = Vec::new();
     if !detail.instance.state.is_live() {
         return all;
     }
     for endpoint in detail.endpoints.iter().filter(|endpoint| endpoint.expose != "internal") {
+        if endpoint.mode.is_proxied() {
+            all.push(format!(
+                "gpuaas open {} --project {} opens {} in the browser",
+                detail.instance.id, detail.instance.project_id, endpoint.name
+            ));
+        }
         all.push(format!(
             "gpuaas port-forward {} --port {} --project {} opens {} on your own machine",
             detail.instance.id, endpoint.port, detail.instance.project_id, endpoint.name

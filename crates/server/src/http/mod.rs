@@ -1,6 +1,7 @@
 //! The router is built from the table of routes: one exhaustive match from route to handler, the same door in
 //! front of each.
 
+mod access;
 mod allocations;
 mod artifacts;
 mod assets;
@@ -19,12 +20,14 @@ mod meta;
 mod nodes;
 mod observe;
 mod origin;
+mod own_instance;
 mod problem;
 mod projects;
 mod rate;
 mod reply;
 mod roles;
 mod service_accounts;
+mod shell;
 mod story;
 mod streams;
 mod tenants;
@@ -36,6 +39,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{ApiMethodRouter, delete, get, patch, post, put};
 use aide::openapi::OpenApi;
 use axum::Router;
+use axum::routing::{MethodRouter, any};
 use gpuaas_api::Route;
 use gpuaas_control_plane::ControlPlane;
 use gpuaas_program::Spawner;
@@ -46,6 +50,7 @@ use crate::metrics::Metrics;
 pub(crate) use credential::{Presented, presented};
 pub use door::{App, AppState};
 pub(crate) use problem::{ApiResult, error_statuses};
+pub(crate) use rate::Buckets;
 
 /// Which function answers which route. A route without a handler, or a handler without a route, does not compile.
 fn handler(route: Route) -> ApiMethodRouter<AppState> {
@@ -125,7 +130,12 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::NodeTrust => get(nodes::trust),
         R::NodeInventoryPut => put(nodes::put_inventory),
         R::NodeReportPost => post(nodes::report),
+        R::InstanceIdentityRegister => post(own_instance::register),
         R::NodeImageAccess => post(artifacts::node_access),
+        R::OwnStatus => get(own_instance::status),
+        R::OwnHeartbeat => post(own_instance::heartbeat),
+        R::OwnMemberEmit => post(own_instance::emit),
+        R::OwnMetering => post(own_instance::meter),
         R::RegistryTokenGet => get(artifacts::token),
         R::RegistryCertificate => get(artifacts::certificate),
         R::RegistryInfo => get(artifacts::info),
@@ -168,6 +178,7 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::CatalogVersionList => get(catalog::list_versions),
         R::CatalogVersionGet => get(catalog::get_version),
         R::ProjectCatalog => get(catalog::for_project),
+        R::AppForm => post(instances::form),
         R::TenantEntitlementList => get(catalog::tenant_entitlements),
         R::TenantEntitlementSet => put(catalog::set_tenant_entitlement),
         R::EntitlementList => get(catalog::project_entitlements),
@@ -186,6 +197,13 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::InstanceReceipt => get(instances::receipt),
         R::InstanceStats => get(instances::stats),
         R::InstanceLogs => get(streams::logs),
+        R::EndpointOpen => post(access::open),
+        R::EndpointPublicSet => put(access::set_public),
+        R::EndpointTokenList => get(access::list_tokens),
+        R::EndpointTokenCreate => post(access::create_token),
+        R::EndpointTokenRevoke => delete(access::revoke_token),
+        R::EndpointResolve => get(access::resolve),
+        R::IdentityKeys => get(access::identity_keys),
         R::InstanceForward => get(streams::forward),
         R::PlatformAuditList | R::TenantAuditList | R::ProjectAuditList => get(observe::audit),
         R::AuditVerify => get(observe::verify),
@@ -207,7 +225,7 @@ pub(crate) fn schemas() -> OpenApi {
 }
 
 /// The whole API behind its door.
-fn build(state: AppState, more: Router<AppState>) -> Router {
+fn build(state: AppState, more: Router<AppState>, without_route: MethodRouter<AppState>) -> Router {
     let mut router = ApiRouter::<AppState>::new();
     for route in Route::ALL.iter().copied() {
         let guarded =
@@ -216,7 +234,7 @@ fn build(state: AppState, more: Router<AppState>) -> Router {
     }
     Router::from(router)
         .merge(more)
-        .fallback(door::no_route)
+        .fallback_service(without_route.with_state(state.clone()))
         .method_not_allowed_fallback(door::no_method)
         .layer(axum::middleware::from_fn_with_state(state.clone(), door::outermost))
         .with_state(state)
@@ -233,16 +251,27 @@ pub fn state(
     App::new(plane, config, public_url, metrics, tasks)
 }
 
-pub fn app(state: AppState) -> Router {
-    app_with(state, Router::new())
+/// The origins that pages of the platform have at this address.
+pub(crate) fn own_origins(public_url: &str) -> Vec<String> {
+    origin::OwnOrigins::new(public_url).all()
 }
 
-/// The same with paths that are no part of the public contract, behind the outermost door only. The registry's are among
-/// them everywhere: its protocol is a contract of its own.
+/// What people and their programs meet: the API, the registry, and the web shell where neither has a route.
+pub fn app(state: AppState) -> Router {
+    let more = with_registry(&state, Router::new());
+    build(state, more, any(shell::serve))
+}
+
+/// The same without the shell and with paths that are no part of the public contract, behind the outermost door only.
 pub(crate) fn app_with(state: AppState, more: Router<AppState>) -> Router {
-    let more = match state.registry.get() {
+    let more = with_registry(&state, more);
+    build(state, more, any(door::no_route))
+}
+
+/// The registry's paths are there everywhere: its protocol is a contract of its own.
+fn with_registry(state: &AppState, more: Router<AppState>) -> Router<AppState> {
+    match state.registry.get() {
         Some(role) => more.merge(role.router()),
         None => more,
-    };
-    build(state, more)
+    }
 }

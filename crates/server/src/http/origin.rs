@@ -18,12 +18,16 @@ impl OwnOrigins {
             let (host, port) = authority.rsplit_once(':').unwrap_or((authority.as_str(), ""));
             if matches!(host, "127.0.0.1" | "localhost" | "[::1]") {
                 let port = if port.is_empty() { String::new() } else { format!(":{port}") };
-                origins = ["127.0.0.1", "localhost", "[::1]"]
+                origins = [crate::config::LOOPBACK_PORTAL, "127.0.0.1", "localhost", "[::1]"]
                     .map(|name| format!("{scheme}://{name}{port}"))
                     .to_vec();
             }
         }
         Self { origins }
+    }
+
+    pub(crate) fn all(self) -> Vec<String> {
+        self.origins
     }
 
     fn is_own(&self, origin: &str) -> bool {

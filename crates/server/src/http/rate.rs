@@ -39,10 +39,16 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 
     /// Takes one token, or says how long to wait.
     pub(crate) fn take(&self, key: K, now: Timestamp) -> Result<(), Error> {
+        self.take_many(key, 1, now)
+    }
+
+    /// Takes all of them or none.
+    pub(crate) fn take_many(&self, key: K, count: u32, now: Timestamp) -> Result<(), Error> {
+        let count = f64::from(count);
         let mut buckets = self.by_key.lock().expect("no holder of the buckets panics");
         let tokens = self.filled(buckets.get(&key), now);
-        if tokens < 1.0 {
-            return Err(too_many((1.0 - tokens) / self.per_second));
+        if tokens < count {
+            return Err(too_many((count - tokens) / self.per_second));
         }
         if buckets.len() >= MAX_BUCKETS {
             // Full buckets say nothing: forget them. If none is full, forget half of what there is: under such a
@@ -56,7 +62,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
                 });
             }
         }
-        buckets.insert(key, Bucket { tokens: tokens - 1.0, at: now });
+        buckets.insert(key, Bucket { tokens: tokens - count, at: now });
         Ok(())
     }
 
@@ -92,5 +98,7 @@ mod tests {
         assert_eq!(buckets.take("a", at(0)).unwrap_err().code(), "too_many_requests");
         assert!(buckets.take("b", at(0)).is_ok());
         assert!(buckets.take("a", at(1)).is_ok());
+        assert!(buckets.take_many("c", 3, at(0)).is_err(), "all or none");
+        assert!(buckets.take_many("c", 2, at(0)).is_ok());
     }
 }

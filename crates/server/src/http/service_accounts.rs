@@ -5,8 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::identity::Because;
 use gpuaas_api::service_accounts::{
-    AccountKey, KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount, ServiceAccountDetail,
-    ServiceAccountWithKey, WrapView,
+    AccountKey, AccountQuery, KeyDelivery, NewServiceAccount, RotateKey, ServiceAccount,
+    ServiceAccountDetail, ServiceAccountWithKey, WrapView,
 };
 use gpuaas_control_plane::operations::service_accounts::{self, KeyChoice};
 use gpuaas_domain::identity;
@@ -40,10 +40,12 @@ fn with_key(made: service_accounts::WithKey) -> ServiceAccountWithKey {
 
 pub(super) async fn list(
     call: Call,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<AccountQuery>,
 ) -> ApiResult<Found<List<ServiceAccount>>> {
-    let list = call.list_name("");
-    let page = service_accounts::list(&call, call.id("project_id")?, &page_request(&query, &list)?).await?;
+    let kind = query.kind.unwrap_or(identity::AccountKind::Operator);
+    let list = call.list_name(kind.name());
+    let page = page_request(&PageQuery { limit: query.limit, cursor: query.cursor }, &list)?;
+    let page = service_accounts::list(&call, call.id("project_id")?, kind, &page).await?;
     Ok(Found(reply::list(page, &list)))
 }
 

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use crate::registry::{ask_token, password, token, v2};
 
 /// A home with an author, a node and room on it.
-struct Scene {
-    p: TestPlatform,
-    home: Home,
-    author: Author,
-    allocation: String,
+pub(crate) struct Scene {
+    pub(crate) p: TestPlatform,
+    pub(crate) home: Home,
+    pub(crate) author: Author,
+    pub(crate) allocation: String,
     /// It runs as long as the scene.
-    node: SimulatedNode,
+    pub(crate) node: SimulatedNode,
 }
 
 impl Scene {
-    async fn new(p: TestPlatform) -> Self {
+    pub(crate) async fn new(p: TestPlatform) -> Self {
         let node = p.node("one").await;
         let home = p.home("acme").await;
         p.sku("small", 1).await;
@@ -31,7 +31,7 @@ impl Scene {
         Self { p, home, author, allocation, node }
     }
 
-    async fn artifact(&self, route: Route, id: &str, body: Option<&Value>) -> Answer {
+    pub(crate) async fn artifact(&self, route: Route, id: &str, body: Option<&Value>) -> Answer {
         self.p.admin.call(route, &[&self.home.project, id], body).await
     }
 
@@ -46,7 +46,7 @@ impl Scene {
     }
 
     /// A draft of an app that runs this artifact, and the project may have it.
-    async fn draft(&self, slug: &str, version: &str, reference: &Value) {
+    pub(crate) async fn draft(&self, slug: &str, version: &str, reference: &Value) {
         let mut app = manifest(slug, version);
         app["artifact_ref"] = reference.clone();
         app["runtime_profile"]["image_ref"] = reference.clone();
@@ -63,12 +63,12 @@ impl Scene {
         self.p.admin.call(Route::AppMove, &[slug, version], Some(&json!({ "to": to }))).await
     }
 
-    async fn launch(&self, slug: &str, version: &str) -> Answer {
+    pub(crate) async fn launch(&self, slug: &str, version: &str) -> Answer {
         let wish = json!({"slug": slug, "app_version": version, "target_allocation_id": self.allocation});
         self.p.admin.call(Route::InstanceCreate, &[&self.home.project], Some(&wish)).await
     }
 
-    async fn reaches(&self, id: &str, status: &str) {
+    pub(crate) async fn reaches(&self, id: &str, status: &str) {
         self.p
             .until(&format!("{id} is {status}"), async || {
                 let body = self
@@ -86,16 +86,16 @@ impl Scene {
             .await;
     }
 
-    async fn command(&self, route: Route, id: &str) -> Answer {
+    pub(crate) async fn command(&self, route: Route, id: &str) -> Answer {
         self.p.admin.call(route, &[&self.home.project, id], None).await
     }
 }
 
-fn id(value: &Value) -> String {
+pub(crate) fn id(value: &Value) -> String {
     value["id"].as_str().unwrap_or_else(|| panic!("no id in {value}")).to_owned()
 }
 
-async fn trail(p: &TestPlatform, action: &str, object: &str) -> Vec<Value> {
+pub(crate) async fn trail(p: &TestPlatform, action: &str, object: &str) -> Vec<Value> {
     p.settle().await;
     let path = format!("/api/v1/audit?action={action}&object_id={object}&limit=50");
     p.admin.get(&path).await.expect(200).body["items"].as_array().cloned().expect("a list")

@@ -160,6 +160,11 @@ both_databases! {
                 state ^= state << 17;
                 state % bound
             };
+            // The last walk may have ended before the agent that it killed was back.
+            p.until("the node takes work", async || {
+                p.admin.call(Route::NodeGet, &[&node.id], None).await.expect(200).body["ready"] == true
+            })
+            .await;
             let id = ready.launch(&p.admin).await.expect(202).id();
             for _ in 0..next(8) {
                 match next(7) {

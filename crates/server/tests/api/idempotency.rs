@@ -311,8 +311,9 @@ both_databases! {
         for route in Route::ALL.iter().copied() {
             let row = route.row();
             // What a node says is about the present: saying it twice changes nothing, with or without a key. A plan
-            // changes nothing to begin with.
-            let exempt = matches!(row.access, Access::Public | Access::Node) || route == Route::InstancePlan;
+            // and a form change nothing to begin with. What an instance says has a test of its own.
+            let exempt = matches!(row.access, Access::Public | Access::Node | Access::Instance)
+                || matches!(route, Route::InstancePlan | Route::AppForm);
             if !row.method.is_mutation() || exempt {
                 continue;
             }
@@ -623,7 +624,11 @@ async fn valid_launch_request(
         | R::InstanceStopAlias
         | R::InstanceStart
         | R::InstanceDecommission
-        | R::InstanceForceDecommission => {}
+        | R::InstanceForceDecommission
+        | R::EndpointOpen
+        | R::EndpointPublicSet
+        | R::EndpointTokenCreate
+        | R::EndpointTokenRevoke => {}
         _ => return None,
     }
     // One node for all of them would serve one tenant only.
@@ -643,6 +648,26 @@ async fn valid_launch_request(
         R::AllocationRelease => (vec![project, ready.allocation.clone()], None),
         R::InstanceCreate => (vec![project], Some(ready.wish())),
         R::InstanceCreateAlias => (vec![], Some(ready.wish())),
+        R::EndpointOpen | R::EndpointPublicSet | R::EndpointTokenCreate | R::EndpointTokenRevoke => {
+            let mut proxied = manifest(&slug, "2.0.0");
+            proxied["runtime_profile"]["ports"][0]["expose"] = json!("platform_proxy");
+            p.publish(&proxied, &project).await;
+            let instance = ready.launch(admin).await.expect(202).id();
+            ready.reaches(p, &instance, "running").await;
+            let mut place = vec![project, instance, "web".to_owned()];
+            let named = json!({"name": "ci"});
+            if route == R::EndpointTokenRevoke {
+                let at: Vec<&str> = place.iter().map(String::as_str).collect();
+                let made = admin.call(R::EndpointTokenCreate, &at, Some(&named)).await.expect(201);
+                place.push(made.id());
+            }
+            let body = match route {
+                R::EndpointPublicSet => Some(json!({"public_access": "off"})),
+                R::EndpointTokenCreate => Some(named),
+                _ => None,
+            };
+            (place, body)
+        }
         _ => {
             let instance = ready.launch(admin).await.expect(202).id();
             ready.reaches(p, &instance, "running").await;

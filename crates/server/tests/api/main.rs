@@ -1,5 +1,6 @@
 //! The API through its front door, on both databases.
 
+mod access;
 mod adversary;
 mod artifacts;
 mod contract;
@@ -9,13 +10,17 @@ mod faults;
 mod forged_tokens;
 mod hostile_input;
 mod idempotency;
+mod images;
 mod launch;
+mod launch_form;
 mod launch_refusals;
 mod lifecycle;
 mod nodes;
+mod own_instance;
 mod people;
 mod registry;
 mod service_accounts;
+mod shell;
 mod walk;
 
 use gpuaas_testkit::{Database, TestPlatform};
@@ -23,15 +28,19 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 /// Runs SQL past the platform, as somebody with the database's password could.
 async fn execute(p: &TestPlatform, sql: &str) {
+    try_execute(p, sql).await.unwrap();
+}
+
+async fn try_execute(p: &TestPlatform, sql: &str) -> Result<(), sqlx::Error> {
     let sql = AssertSqlSafe(sql.to_owned());
     match p.kind {
         Database::Sqlite => {
-            let mut connection = sqlx::SqliteConnection::connect(&p.database.url).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+            let mut connection = sqlx::SqliteConnection::connect(&p.database.url).await?;
+            sqlx::raw_sql(sql).execute(&mut connection).await.map(drop)
         }
         Database::Postgres => {
-            let mut connection = sqlx::PgConnection::connect(&p.database.url).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+            let mut connection = sqlx::PgConnection::connect(&p.database.url).await?;
+            sqlx::raw_sql(sql).execute(&mut connection).await.map(drop)
         }
     }
 }

@@ -161,12 +161,16 @@ both_databases! {
         let opened = futures_util::future::join_all((0..8).map(|_| { let (caller, path) = (p.anonymous(), path.clone()); async move { caller.get(&path).await } })).await;
         assert_eq!(opened.iter().filter(|answer| answer.status == 303).count(), 1);
         let winner = opened.iter().find(|answer| answer.status == 303).unwrap();
-        assert_eq!(winner.header("location"), Some("/api/docs"));
+        assert_eq!(winner.header("location"), Some("/"), "the web shell");
         let cookie = winner.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
         p.anonymous().with_header("cookie", &cookie).call(Route::Whoami, &[], None).await.expect(200);
         let late = make_login_link(p.plane(), &email).await.unwrap();
         p.clock.advance_seconds(15 * 60 + 1);
-        p.anonymous().get(&format!("/auth/link?code={}", late.expose())).await.expect_error(401, "invalid_link");
+        let late = format!("/auth/link?code={}", late.expose());
+        p.anonymous().get(&late).await.expect_error(401, "invalid_link");
+        let browser = p.anonymous().with_header("accept", "text/html,*/*;q=0.8").get(&late).await.expect(303);
+        assert_eq!(browser.header("location"), Some("/sign-in?problem=invalid_link"), "a page that says why");
+        assert_eq!(browser.header("set-cookie"), None);
     }
 
     /// A10: whoever looks after accounts cannot take over one that holds more than they do.

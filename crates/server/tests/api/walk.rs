@@ -109,8 +109,8 @@ both_databases! {
         caller.call(Route::Whoami, &[], None).await.expect(200);
         p.admin.call(Route::UserSuspend, &[&id], None).await.expect(200);
         for route in guarded() {
-            // Routes for nodes do not even look whose token it is.
-            let code = if route.row().access == Access::Node { "invalid_token" } else { "account_disabled" };
+            // Routes for nodes and instances do not even look whose token it is.
+            let code = if matches!(route.row().access, Access::Node | Access::Instance) { "invalid_token" } else { "account_disabled" };
             knock(&caller, route, &world.path(route)).await.expect_error(401, code);
         }
     }
@@ -130,7 +130,7 @@ both_databases! {
                 Access::Needs(_, ScopeKind::Platform) => {
                     knock(&stranger, route, &world.path(route)).await.expect_error(403, "permission_denied");
                 }
-                Access::Node => {
+                Access::Node | Access::Instance => {
                     knock(&stranger, route, &world.path(route)).await.expect_error(401, "invalid_token");
                 }
                 Access::SignedIn | Access::Person | Access::Public => {}
@@ -238,7 +238,7 @@ both_databases! {
                 }
             }
         }
-        for path in ["/", "/admin", "/internal", "/debug", "/api", "/api/v1", "/api/v2/tenants", "/api/v1/tenants/", "/metrics/", "/.env"] {
+        for path in ["/admin", "/internal", "/debug", "/api", "/api/v1", "/api/v2/tenants", "/api/v1/tenants/", "/metrics/", "/.env"] {
             p.admin.get(path).await.expect_error(404, "not_found");
         }
     }

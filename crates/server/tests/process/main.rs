@@ -1,6 +1,7 @@
 //! The real program as a real process: killed, stopped, moved, restored, behind TLS.
 
 mod crash;
+mod identity;
 mod launch;
 mod operator;
 mod registry;

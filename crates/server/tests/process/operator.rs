@@ -231,3 +231,24 @@ async fn a_stalled_body_is_given_up() {
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 503");
 }
+
+/// N09: who connects and never comes to a request is let go, whichever protocol they may have begun with.
+#[tokio::test]
+async fn who_never_asks_is_let_go() {
+    use std::io::{Read as _, Write as _};
+    let database = TestDatabase::create(Database::Sqlite).await;
+    let mut server = ServerProcess::prepare(&database.folder().join("data"), None)
+        .with("GPUAAS__HTTP__HEADER_TIMEOUT_SECONDS", "1");
+    server.serve();
+    let address = server.url().replace("http://", "");
+    let beginnings: [&[u8]; 5] =
+        [b"", b"P", b"GET / HTT", b"PRI * HTTP/2.0\r\n\r\nSM\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"];
+    for beginning in beginnings {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.write_all(beginning).unwrap();
+        let mut said = Vec::new();
+        let ended = stream.read_to_end(&mut said);
+        assert!(ended.is_ok(), "{:?}: {ended:?}", String::from_utf8_lossy(beginning));
+    }
+}

@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) author: Author,
     /// Where the registry keeps its bytes, for tests that change them.
     pub(crate) folder: PathBuf,
-    _database: TestDatabase,
+    pub(crate) database: TestDatabase,
 }
 
 /// What a stage may have of its own.
@@ -101,7 +101,7 @@ impl Stage {
             .expect(200);
         let folder = database.folder().join("data").join("registry");
         let allocation = asked.id();
-        Self { server, agent, admin, project, allocation, node, author, folder, _database: database }
+        Self { server, agent, admin, project, allocation, node, author, folder, database }
     }
 
     pub(crate) async fn create(&self) -> String {
@@ -173,8 +173,11 @@ impl Drop for Stage {
 }
 
 fn agent_config(runtime: &str, more: &str) -> String {
-    // A range and a port of its own: other tests of this machine have nodes too.
-    let number = std::process::id() % 200 + 20;
+    // A range and a port of its own: other tests have nodes on this machine too, and of two agents with one range the later takes
+    // the other's rules away.
+    static STAGES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let stage = STAGES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let number = (std::process::id() + stage) % 180 + 20;
     let port = gpuaas_testkit::process::free_port().max(1024);
     format!(
         "runtime = {runtime:?}\n{more}[network]\nrange = \"10.{number}.0.0/16\"\ninstance_api_port = {port}\n\

@@ -88,6 +88,8 @@ async fn a_damaged_file_changes_nothing() {
             .collect::<Vec<_>>()
             .join("\n")
     };
+    let start = text.find("\"schema\":[1,").unwrap();
+    let schema = text[start..].split_inclusive(']').next().unwrap().to_owned();
     let damaged = [
         String::new(),
         text[..text.len() / 2].to_owned(),
@@ -96,8 +98,8 @@ async fn a_damaged_file_changes_nothing() {
         without(lines.len() - 1),
         text.replace("tenant-7", "tenant-x"),
         text.replacen("gpuaas-export/1", "gpuaas-export/9", 1),
-        text.replacen("\"schema\":[1,2,3]", "\"schema\":[1,2,3,4]", 1),
-        text.replacen("\"schema\":[1,2,3]", "\"schema\":[2,3]", 1),
+        text.replacen(&schema, &schema.replace(']', ",9999]"), 1),
+        text.replacen(&schema, &schema.replace("[1,", "["), 1),
         text.replacen("\"table\":\"tenants\"", "\"table\":\"nonsense\"", 1),
         format!("{text}{{\"row\":{{}}}}\n"),
     ];

@@ -3,7 +3,8 @@
 use clap::Args;
 use gpuaas_api::Route;
 use gpuaas_api::instances::{Instance, LaunchRequest, PlanView, ResourceWish};
-use gpuaas_domain::ids::ProjectId;
+use gpuaas_domain::access::AccessMode;
+use gpuaas_domain::ids::{AllocationId, ProjectId};
 use serde_json::Value;
 
 use super::life::{self, Goal};
@@ -23,6 +24,16 @@ pub(crate) struct LaunchArgs {
     /// The allocation to launch on (id or name)
     #[arg(long)]
     allocation: String,
+    #[command(flatten)]
+    choices: ChoiceArgs,
+    /// From a plan: refuse if the world has moved since
+    #[arg(long, value_name = "DIGEST")]
+    plan_digest: Option<String>,
+}
+
+/// What a launch may choose beside its app and place.
+#[derive(Args)]
+pub(crate) struct ChoiceArgs {
     /// The app's version; the newest the project may launch unless given
     #[arg(long)]
     version: Option<String>,
@@ -47,9 +58,34 @@ pub(crate) struct LaunchArgs {
     /// A parameter of the app; JSON where it reads as JSON, text otherwise. Can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = units::setting)]
     settings: Vec<(String, Value)>,
-    /// From a plan: refuse if the world has moved since
-    #[arg(long, value_name = "DIGEST")]
-    plan_digest: Option<String>,
+    /// How an endpoint is reached: private, platform_proxy, embedded_ui_gateway or public. Can be repeated
+    #[arg(long = "access", value_name = "ENDPOINT=MODE", value_parser = access)]
+    access: Vec<(String, AccessMode)>,
+}
+
+impl ChoiceArgs {
+    pub(crate) fn request(self, slug: String, allocation: Option<AllocationId>) -> LaunchRequest {
+        let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
+        LaunchRequest {
+            slug: Some(slug),
+            app_version: self.version,
+            name: self.name,
+            target_allocation_id: allocation,
+            resources: (wish != ResourceWish::default()).then_some(wish),
+            host_port: self.host_port,
+            variant: self.variant,
+            access: self.access.into_iter().collect(),
+            values: self.settings.into_iter().collect(),
+            ..LaunchRequest::default()
+        }
+    }
+}
+
+fn access(text: &str) -> std::result::Result<(String, AccessMode), String> {
+    let (endpoint, mode) = text.split_once('=').ok_or("use ENDPOINT=MODE, as in web=private")?;
+    let mode = AccessMode::parse(mode)
+        .ok_or("the mode is private, platform_proxy, embedded_ui_gateway or public")?;
+    Ok((endpoint.to_owned(), mode))
 }
 
 impl LaunchArgs {
@@ -57,20 +93,8 @@ impl LaunchArgs {
         let slug = resolve::slug("app", &self.app)?.to_string();
         let project = session.project_or_default(self.project.project.as_deref()).await?;
         let allocation = session.allocation(project, &self.allocation).await?;
-        let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
-        let request = LaunchRequest {
-            slug: Some(slug),
-            app_version: self.version,
-            name: self.name,
-            target_allocation_id: Some(allocation),
-            resources: (wish != ResourceWish::default()).then_some(wish),
-            host_port: self.host_port,
-            variant: self.variant,
-            values: self.settings.into_iter().collect(),
-            plan_digest: self.plan_digest,
-            ..LaunchRequest::default()
-        };
-        Ok((project, request))
+        let request = self.choices.request(slug, Some(allocation));
+        Ok((project, LaunchRequest { plan_digest: self.plan_digest, ..request }))
     }
 }
 

@@ -124,7 +124,10 @@ type Again<'a> = &'a dyn Fn(&str) -> String;
 fn next(detail: &InstanceDetail, goal: Goal, again: Again<'_>) -> String {
     let name = &detail.instance.name;
     match goal {
-        Goal::Running if detail.access.endpoints.iter().any(|endpoint| endpoint.expose != "internal") => {
+        Goal::Running if detail.access.endpoints.iter().any(|one| one.url.is_some()) => {
+            format!("{name} is running. Open it with: {}", again(&format!("gpuaas open {name}")))
+        }
+        Goal::Running if detail.access.endpoints.iter().any(|one| one.endpoint.expose != "internal") => {
             format!("{name} is running. Open it with: {}", again(&format!("gpuaas port-forward {name}")))
         }
         Goal::Running => format!("{name} is running."),

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::io::IsTerminal as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use gpuaas_oci::manifest::Descriptor;
 use gpuaas_oci::{BadLayout, Layout, is_docker_archive, unpack_docker_archive};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
@@ -163,6 +165,18 @@ async fn save(
     Ok(path)
 }
 
+/// All that a program has started, ended with it when nobody waits for its end any more.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // It may be over already.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
 /// Runs a program to its end. What it says is shown, and its last words are in the failure if there is one.
 async fn run(
     printer: &Printer,
@@ -173,6 +187,12 @@ async fn run(
     // A build has no business with the platform.
     command.env_remove("GPUAAS_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // At a terminal Ctrl-C reaches all of them anyway, and a build may ask there for a password, which it could not
+    // from a group of its own.
+    let own_group = !std::io::stdin().is_terminal();
+    if own_group {
+        command.process_group(0);
+    }
     let mut child = command.spawn().map_err(|source| {
         let failure =
             Failure::new(Exit::Usage, "build_failed", format!("{what} cannot be started: {source}"));
@@ -182,6 +202,8 @@ async fn run(
             failure
         }
     })?;
+    let leader = child.id().filter(|_| own_group).and_then(|id| Pid::from_raw(id.cast_signed()));
+    let mut group = Group(leader);
     let last: RefCell<VecDeque<String>> = RefCell::default();
     let hear = |line: &str| {
         if heard(line) {
@@ -196,6 +218,8 @@ async fn run(
     };
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let ((), (), ended) = tokio::join!(listen(out, &hear), listen(err, &hear), child.wait());
+    // What it has left running on purpose goes on.
+    group.0 = None;
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => {

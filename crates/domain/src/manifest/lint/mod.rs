@@ -106,13 +106,17 @@ fn ui(manifest: &Manifest, faults: &mut Faults) {
         for (index, port) in container.ports.iter().enumerate() {
             let at = format!("{at}/ports/{index}/expose");
             match (class, port.expose) {
-                (ComponentClass::Sidecar, Expose::EmbeddedUiGateway | Expose::Private) => {
+                (
+                    ComponentClass::Sidecar,
+                    Expose::EmbeddedUiGateway | Expose::PlatformProxy | Expose::Public | Expose::Private,
+                ) => {
                     faults.add(at, "helper_not_exposed", "A sidecar is a helper: its ports are internal.");
                 }
                 (ComponentClass::Primary | ComponentClass::Gateway, Expose::EmbeddedUiGateway) => {
                     pages.push(at);
                 }
-                (ComponentClass::Addon, _) | (_, Expose::Private | Expose::Internal) => {}
+                (ComponentClass::Addon, _)
+                | (_, Expose::PlatformProxy | Expose::Public | Expose::Private | Expose::Internal) => {}
             }
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Faults;
+use crate::launch_form::values::{check as check_value, compile};
 use crate::manifest::walk::join;
 use crate::manifest::{ItemType, Items, Manifest, Parameter, ParameterOwner, ParameterType};
 
@@ -35,6 +36,7 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
             );
         }
         bounds(&at, parameter, faults);
+        patterns(&at, parameter, faults);
         values(&at, parameter, faults);
     }
     hints(manifest, faults);
@@ -63,6 +65,20 @@ fn bounds(at: &str, parameter: &Parameter, faults: &mut Faults) {
     }
     if parameter.owner == ParameterOwner::User && parameter.value.is_some() {
         faults.add(format!("{at}/value"), "exclusive_blocks", "Only platform-owned parameters are computed.");
+    }
+}
+
+/// What cannot be read would let no value pass.
+fn patterns(at: &str, parameter: &Parameter, faults: &mut Faults) {
+    let of_entries = parameter.items.as_ref().and_then(|items| items.pattern.as_deref());
+    for (field, pattern) in [("pattern", parameter.pattern.as_deref()), ("items/pattern", of_entries)] {
+        if pattern.is_some_and(|pattern| compile(pattern).is_none()) {
+            faults.add(
+                format!("{at}/{field}"),
+                "invalid_pattern",
+                "This is no regular expression that the platform reads: no look-around, no back-references, no \\p, and not too large.",
+            );
+        }
     }
 }
 
@@ -100,17 +116,19 @@ fn values(at: &str, parameter: &Parameter, faults: &mut Faults) {
         Value::Null | Value::Bool(_) | Value::Object(_) => false,
     };
     if outside {
-        faults.add(at, "out_of_range", "The default is outside the parameter's own bounds.");
-    } else if let (Value::Array(items), Some(of)) = (default, &parameter.items) {
-        for (index, item) in items.iter().enumerate() {
-            if !item_is_of(item, of) {
-                faults.add(
-                    format!("{at}/{index}"),
-                    "wrong_type",
-                    "This is not what an entry of the list is.",
-                );
-            }
+        return faults.add(at, "out_of_range", "The default is outside the parameter's own bounds.");
+    }
+    if let (Value::Array(items), Some(of)) = (default, &parameter.items)
+        && items.iter().any(|item| !item_is_of(item, of))
+    {
+        for (index, _) in items.iter().enumerate().filter(|(_, item)| !item_is_of(item, of)) {
+            faults.add(format!("{at}/{index}"), "wrong_type", "This is not what an entry of the list is.");
         }
+        return;
+    }
+    // A launch that chooses nothing must pass where one that chooses the same would.
+    for fault in check_value(&at, parameter, default).err().into_iter().flatten() {
+        faults.add(fault.path, fault.code, fault.message);
     }
 }
 

@@ -12,11 +12,11 @@ use crate::artifact::RegistryNames;
 
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-fn image(name: &str) -> String {
+pub(crate) fn image(name: &str) -> String {
     format!("registry.gpuaas.example.com/apps/{name}@sha256:{HEX}")
 }
 
-fn registries() -> RegistryNames {
+pub(crate) fn registries() -> RegistryNames {
     RegistryNames {
         host: "registry.gpuaas.example.com".to_owned(),
         also: Vec::new(),
@@ -26,7 +26,7 @@ fn registries() -> RegistryNames {
 }
 
 /// The sample manifest, its digest made whole.
-fn sample() -> Value {
+pub(crate) fn sample() -> Value {
     json!({
         "slug": "jupyter-cuda-dev",
         "display_name": "Jupyter (CUDA dev)",
@@ -53,7 +53,7 @@ fn sample() -> Value {
 }
 
 /// A composition that uses every block.
-fn composition() -> Value {
+pub(crate) fn composition() -> Value {
     json!({
         "schema_version": 1,
         "slug": "mixed-model-observable",

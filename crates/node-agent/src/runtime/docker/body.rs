@@ -10,7 +10,7 @@ use bollard::models::{
 use gpuaas_agent_protocol::FailureReason;
 use gpuaas_agent_protocol::inventory::Vendor;
 
-use crate::runtime::{ContainerPlan, NetworkPlan, bridge_name, gpu_env, network_name};
+use crate::runtime::{ContainerPlan, NetworkPlan, SECRETS_PATH, bridge_name, gpu_env, network_name};
 use crate::seams::Failure;
 
 const MIB: i64 = 1024 * 1024;
@@ -84,7 +84,7 @@ fn host_config(plan: &ContainerPlan, render_nodes: &BTreeMap<String, String>) ->
         network_mode: Some(plan.network.clone()),
         ipc_mode: Some("private".to_owned()),
         tmpfs: Some(tmpfs),
-        mounts: Some(plan.binds.iter().map(|(source, target)| bind(source, target)).collect()),
+        mounts: Some(mounts(plan)),
         devices: Some(amd_devices(plan, render_nodes)?),
         device_requests: nvidia_request(plan).map(|request| vec![request]),
         dns: plan.resolver.map(|resolver| vec![resolver.to_string()]),
@@ -103,12 +103,17 @@ fn host_config(plan: &ContainerPlan, render_nodes: &BTreeMap<String, String>) ->
     })
 }
 
-fn bind(source: &std::path::Path, target: &str) -> Mount {
+fn mounts(plan: &ContainerPlan) -> Vec<Mount> {
+    let folders = plan.binds.iter().map(|(source, target)| bind(source, target, false));
+    folders.chain(plan.secrets.iter().map(|source| bind(source, SECRETS_PATH, true))).collect()
+}
+
+fn bind(source: &std::path::Path, target: &str, read_only: bool) -> Mount {
     Mount {
         target: Some(target.to_owned()),
         source: Some(source.to_string_lossy().into_owned()),
         typ: Some(MountType::BIND),
-        read_only: Some(false),
+        read_only: Some(read_only),
         bind_options: Some(MountBindOptions {
             propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
             ..MountBindOptions::default()
@@ -188,6 +193,7 @@ mod tests {
             read_only_root: true,
             tmpfs: vec![],
             binds: vec![],
+            secrets: None,
             gpus,
             network: "n".to_owned(),
             resolver: None,

@@ -1,7 +1,9 @@
 //! The whole journey with the real programs: from a fresh platform to a verified trail, on both databases.
 
+mod publish;
+
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use gpuaas_testkit::process::{ServerProcess, binary};
 use gpuaas_testkit::{Database, TestDatabase};
@@ -14,14 +16,15 @@ struct Cli {
 }
 
 impl Cli {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary("gpuaas"));
+        command.args(arguments).env_clear().env("GPUAAS_CONFIG", self.folder.join("cli.toml"));
+        command.env("HOME", &self.folder).stdin(Stdio::null());
+        command
+    }
+
     fn run(&self, arguments: &[&str]) -> Output {
-        std::process::Command::new(binary("gpuaas"))
-            .args(arguments)
-            .env_clear()
-            .env("GPUAAS_CONFIG", self.folder.join("cli.toml"))
-            .env("HOME", &self.folder)
-            .output()
-            .expect("the CLI runs")
+        self.command(arguments).output().expect("the CLI runs")
     }
 
     #[track_caller]

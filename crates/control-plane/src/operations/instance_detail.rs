@@ -1,0 +1,111 @@
+//! One instance with everything that its page shows.
+
+use gpuaas_agent_protocol::image::ImageRef;
+use gpuaas_agent_protocol::inventory::Runtime;
+use gpuaas_agent_protocol::spec::WorkloadSpec;
+use gpuaas_domain::artifact::Artifact;
+use gpuaas_domain::iam::Permission;
+use gpuaas_domain::ids::{InstanceId, ProjectId};
+use gpuaas_domain::instance::{Component, Endpoint, Instance, Member, TimelineEntry};
+use gpuaas_domain::manifest::{Manifest, OutputEndpoint};
+use gpuaas_domain::node::Node;
+use gpuaas_domain::{Error, Result};
+use gpuaas_store::Session;
+use gpuaas_store::catalog::StoredVersion;
+use serde_json::{Map, Value};
+
+use super::catalog::manifest_of;
+use super::launch::recalled;
+use crate::OpContext;
+
+/// An instance with everything around it.
+pub struct Detail {
+    pub instance: Instance,
+    pub node: Option<Node>,
+    pub members: Vec<Member>,
+    pub components: Vec<Component>,
+    pub endpoints: Vec<Endpoint>,
+    pub gpus: Vec<String>,
+    /// What it runs from, and what is known about that today.
+    pub image: Option<(ImageRef, Option<Artifact>)>,
+    pub manifest: Manifest,
+    pub values: Map<String, Value>,
+    pub simulated: bool,
+    pub recent: Vec<TimelineEntry>,
+}
+
+impl Detail {
+    /// Where an endpoint opens: its own path, else for the app's page the page's.
+    pub fn path(&self, endpoint: &Endpoint) -> String {
+        let page = self.manifest.ui.as_ref().filter(|_| endpoint.expose == "embedded_ui_gateway");
+        let own = self.output(endpoint).and_then(|output| output.path.clone());
+        own.or_else(|| page.map(|ui| ui.path.clone())).unwrap_or_else(|| "/".to_owned())
+    }
+
+    pub fn title(&self, endpoint: &Endpoint) -> Option<String> {
+        self.output(endpoint)?.title.clone()
+    }
+
+    fn output(&self, endpoint: &Endpoint) -> Option<&OutputEndpoint> {
+        let outputs = self.manifest.outputs.iter().flat_map(|outputs| &outputs.endpoints);
+        outputs
+            .filter(|output| output.component.as_ref().is_none_or(|name| *name == endpoint.component))
+            .find(|output| i64::from(output.port) == endpoint.port)
+    }
+}
+
+pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<Detail> {
+    let permit = ctx.permit_project(Permission::InstanceRead, project).await?;
+    let mut session = ctx.plane.store.read().await?;
+    let instance = session.find_instance(permit.tenant_scope(), id).await?.ok_or_else(Error::not_found)?;
+    let node = session.find_node(instance.node_id).await?;
+    let revision = session
+        .find_revision(instance.revision_id)
+        .await?
+        .ok_or_else(|| Error::internal("an instance without its revision"))?;
+    let spec: Option<WorkloadSpec> = serde_json::from_str(&revision.rendered).ok();
+    let ordered = spec.map(|spec| spec.components).unwrap_or_default();
+    let version = session
+        .find_app_version_by_id(instance.app_version_id)
+        .await?
+        .ok_or_else(|| Error::internal("an instance without its version"))?;
+    let mut components = session.list_components(id).await?;
+    // Until its node has spoken, what was ordered is all that is known.
+    if components.is_empty() {
+        components.extend(ordered.iter().map(|one| Component::unseen(&one.name)));
+    }
+    let image = match ordered.first() {
+        None => None,
+        Some(first) => Some(trace_image(&mut session, &version, &first.image.reference).await?),
+    };
+    let bound: Vec<_> = ordered.into_iter().flat_map(|one| one.gpus).collect();
+    Ok(Detail {
+        members: session.list_members(id).await?,
+        components,
+        endpoints: session.list_endpoints(id).await?,
+        recent: session.recent_timeline(id, 20).await?,
+        simulated: node.as_ref().is_some_and(|node| node.inventory.runtime == Runtime::Simulated)
+            || bound.iter().any(|gpu| gpu.simulated),
+        gpus: bound.into_iter().map(|gpu| gpu.uuid).collect(),
+        image,
+        manifest: manifest_of(&version)?,
+        values: recalled(&revision.render_input).values,
+        node,
+        instance,
+    })
+}
+
+/// The artifact behind an image that runs. Its name may be another today, its digest is not.
+async fn trace_image(
+    session: &mut Session,
+    version: &StoredVersion,
+    reference: &ImageRef,
+) -> Result<(ImageRef, Option<Artifact>)> {
+    for image in session.list_version_images(version.id).await? {
+        if image.digest == *reference.digest() {
+            let artifact = session.find_artifact_by_digest(&image.path, &image.digest).await?;
+            return Ok((reference.clone(), artifact));
+        }
+    }
+    Ok((reference.clone(), None))
+}

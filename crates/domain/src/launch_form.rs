@@ -1,0 +1,351 @@
+//! The launch form: everything somebody can choose for one app in one project, what is chosen so far, and what is wrong
+//! with it. Web, command line and any other client only draw it.
+//!
+//! Laws: it is made of the manifest alone, for any registered manifest (B-03); hints change how it looks and nothing else
+//! (B-02); it is launchable exactly where a plan of the same choices succeeds, because it asks that plan.
+
+mod command;
+mod offers;
+mod schema;
+#[cfg(test)]
+mod tests;
+pub mod values;
+mod view;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+pub use view::{
+    Form, FormAccess, FormAccessMode, FormAllocation, FormApp, FormError, FormFree, FormMount, FormOffer,
+    FormReason, FormResources, FormUi, FormVariant, FormVersion, MountChoice, MountSource, ResourceField,
+};
+
+use crate::access::AccessMode;
+use crate::ids::AllocationId;
+use crate::launch::{self, Target, View, Wish, images, target};
+use crate::manifest::ladder::VersionState;
+use crate::manifest::{Component, Profile};
+use crate::node::GpuDevice;
+use crate::{Error, FieldError, Kind, Result};
+
+/// What is there.
+pub struct FormView<'a> {
+    pub app: View<'a>,
+    pub project_slug: &'a str,
+    /// Those the project may launch, the newest first.
+    pub versions: &'a [(String, VersionState)],
+    /// The one that is launched where none is asked for.
+    pub recommended: Option<&'a str>,
+    pub targets: &'a [NamedTarget<'a>],
+    pub skus: &'a [crate::allocation::Sku],
+}
+
+/// An allocation with the name of what it was made of.
+#[derive(Clone, Copy)]
+pub struct NamedTarget<'a> {
+    pub sku: &'a str,
+    pub target: Target<'a>,
+}
+
+/// What is asked for so far, and what could not be read of it.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub name: Option<String>,
+    pub allocation: Option<AllocationId>,
+    pub wish: Wish,
+    pub faults: Vec<FieldError>,
+}
+
+/// What a launch with these choices would be asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choices {
+    pub slug: String,
+    pub version: String,
+    pub name: Option<String>,
+    pub allocation: Option<AllocationId>,
+    pub gpu_count: Option<u32>,
+    pub cpu_millis: Option<u32>,
+    pub memory_mib: Option<u32>,
+    pub host_port: Option<u16>,
+    pub variant: Option<String>,
+    /// Those that differ from the defaults.
+    pub values: Map<String, Value>,
+    pub access: BTreeMap<String, AccessMode>,
+}
+
+/// The form, and the choices as a request. Refused only where the plan refuses the app itself: whoever may not launch it
+/// gets no form either.
+pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> {
+    let app = &view.app;
+    let mut errors = wanted.faults.clone();
+    match launch::check_launchable(app) {
+        Err(error) if error.kind() == Kind::Forbidden => return Err(error),
+        Err(error) => errors.push(fault("/app_version", &error)),
+        Ok(()) => {}
+    }
+    let profile = app.manifest.expand();
+    let component = launch::single_component(app.manifest, &profile);
+    let component = component.and_then(|component| launch::check_fixed(component).map(|()| component));
+    errors.extend(component.as_ref().err().map(|error| fault("/app_version", error)));
+    let resolved = values::resolve(app.manifest, &wanted.wish.values);
+    errors.extend(resolved.faults.iter().cloned());
+
+    let allocations = allocations(view, &profile, &wanted.wish);
+    let chosen = choose_allocation(view, &allocations, wanted, &mut errors);
+    let (needs, out_of_bounds) = target::needs(&profile, &wanted.wish, chosen, false);
+    errors.extend(out_of_bounds);
+    if let Some(chosen) = chosen {
+        errors.extend(target::reasons(&target::obstacles(app, chosen, needs)));
+    }
+    let gpus = chosen.map_or_else(Vec::new, |chosen| target::bound_gpus(chosen, needs));
+    let variants = variants(app, &profile, &gpus, &wanted.wish, &mut errors);
+    if let Ok(component) = &component {
+        let refused = launch::endpoints(component, &wanted.wish, app.public_ceiling).err();
+        errors.extend(refused.map(|error| fault("/access", &error)));
+    }
+    if let (Some(chosen), Ok(component)) = (chosen, &component) {
+        errors.extend(
+            launch::check_port(chosen, component, &wanted.wish)
+                .err()
+                .map(|error| fault("/host_port", &error)),
+        );
+        if errors.is_empty() {
+            // The plan has the last word.
+            errors.extend(launch::plan(app, chosen, &wanted.wish).err().map(|error| fault("/", &error)));
+        }
+    }
+    let choices = choices(view, wanted, chosen.map(|chosen| chosen.allocation.id));
+    let form = Form {
+        app: FormApp::of(app.manifest, app.version_state),
+        versions: versions(view),
+        schema: schema::schema(app.manifest),
+        ui_schema: schema::ui_schema(app.manifest),
+        values: shown(app, &resolved, &wanted.wish.values),
+        resources: resources(&profile, needs, chosen),
+        variants,
+        allocation_id: choices.allocation,
+        offers: view.skus.iter().map(|sku| offers::offer(app.manifest, sku, needs)).collect(),
+        mounts: profile.mounts.iter().map(FormMount::scratch).collect(),
+        access: view::access(app.manifest, &profile, &wanted.wish.access, app.public_ceiling),
+        command: command::line(&choices, view.project_slug, command_name(&allocations, &choices).as_deref()),
+        launchable: errors.is_empty() && chosen.is_some(),
+        errors: errors.into_iter().map(FormError::from).collect(),
+        allocations: allocations.into_iter().map(|(allocation, _)| allocation).collect(),
+    };
+    Ok((form, choices))
+}
+
+/// The faults of one refusal at a place of the request, as one.
+fn fault(path: &str, error: &Error) -> FieldError {
+    match error.field_errors() {
+        [only] => only.clone(),
+        _ => FieldError::new(path, error.code(), error.message()),
+    }
+}
+
+fn versions(view: &FormView<'_>) -> Vec<FormVersion> {
+    let one = |(version, state): &(String, VersionState)| FormVersion {
+        version: version.clone(),
+        state: *state,
+        recommended: view.recommended == Some(version.as_str()),
+    };
+    view.versions.iter().map(one).collect()
+}
+
+/// Each allocation with what stands in its way; those that fit first, and of these the smallest, since a launch should not
+/// take what a larger one needs.
+fn allocations<'v>(view: &FormView<'v>, profile: &Profile, wish: &Wish) -> Vec<(FormAllocation, Target<'v>)> {
+    let judge = |named: &NamedTarget<'v>| {
+        let (needs, _) = target::needs(profile, wish, Some(named.target), false);
+        let obstacles = target::obstacles(&view.app, named.target, needs);
+        let reasons = target::reasons(&obstacles).into_iter().map(FormReason::from).collect();
+        (FormAllocation::of(named.sku, named.target, reasons, view.app.now), named.target)
+    };
+    let mut all: Vec<_> = view.targets.iter().map(judge).collect();
+    all.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)));
+    all
+}
+
+fn rank(of: &FormAllocation) -> (bool, i64, i64, i64, &str, AllocationId) {
+    (!of.fits, of.gpu_count, of.vcpu, of.memory_mib, &of.name, of.id)
+}
+
+/// The one asked for, whatever speaks against it; else the first that fits.
+fn choose_allocation<'v>(
+    view: &FormView<'v>,
+    allocations: &[(FormAllocation, Target<'v>)],
+    wanted: &Wanted,
+    errors: &mut Vec<FieldError>,
+) -> Option<Target<'v>> {
+    if let Some(id) = wanted.allocation {
+        let found = view.targets.iter().find(|named| named.target.allocation.id == id);
+        if found.is_none() {
+            errors.push(launch::unknown_allocation());
+        }
+        return found.map(|named| named.target);
+    }
+    if errors.iter().any(|fault| fault.path.starts_with("/placement_intent")) {
+        return None;
+    }
+    let best = allocations.iter().find(|(allocation, _)| allocation.fits).map(|(_, target)| *target);
+    if best.is_none() {
+        let sentence = if allocations.is_empty() {
+            "The project has no allocation; request one of the offers."
+        } else {
+            "No allocation of the project fits; free one, or request one of the offers."
+        };
+        errors.push(FieldError::new(target::PATH, "required", sentence));
+    }
+    best
+}
+
+/// Every image that the profile names, and whether it may be started (F-26).
+fn variants(
+    app: &View<'_>,
+    profile: &Profile,
+    gpus: &[&GpuDevice],
+    wish: &Wish,
+    errors: &mut Vec<FieldError>,
+) -> Vec<FormVariant> {
+    let mut all = Vec::new();
+    for component in &profile.components {
+        let chosen = images::choose(app, component, gpus, wish);
+        let refused = match &chosen {
+            Err(error) => Some(fault("/variant", error)),
+            Ok(image) => images::known(app, image)
+                .and_then(|found| images::check(app, found).err())
+                .map(|error| fault("/variant", &error)),
+        };
+        errors.extend(refused);
+        all.extend(component.images.iter().map(|image| {
+            let chosen = chosen.as_ref().is_ok_and(|chosen| *chosen == image);
+            variant(app, component, image, gpus, chosen)
+        }));
+    }
+    all
+}
+
+fn variant(
+    app: &View<'_>,
+    component: &Component,
+    image: &crate::manifest::Image,
+    gpus: &[&GpuDevice],
+    chosen: bool,
+) -> FormVariant {
+    let found = images::known(app, image);
+    let refused = found.and_then(|found| images::check(app, found).err());
+    let artifact = found.and_then(|found| found.artifact.as_ref());
+    let usable = found.is_some() && refused.is_none();
+    FormVariant {
+        component: component.name.clone(),
+        name: image.variant.clone(),
+        accelerator: image.accelerators.first().copied(),
+        accelerators: image.accelerators.clone(),
+        reference: found.map_or_else(|| image.reference.to_string(), |found| found.canonical.to_string()),
+        digest: image.reference.digest().to_string(),
+        trust: artifact.map(|artifact| artifact.trust.state),
+        signer: artifact.and_then(|artifact| artifact.trust.signer.clone()),
+        channel: artifact.and_then(|artifact| artifact.channel.clone()),
+        usable,
+        fits: images::fits(image, gpus),
+        reasons: refused.iter().map(|error| FormReason::new(error.code(), error.message())).collect(),
+        chosen: chosen && usable,
+    }
+}
+
+fn resources(profile: &Profile, needs: target::Needs, chosen: Option<Target<'_>>) -> FormResources {
+    let field = |bounds: target::Bounds, value: i64, total: Option<i64>| ResourceField {
+        min: bounds.min,
+        // Neither the manifest's bound nor the allocation can be exceeded.
+        max: [bounds.max, total].into_iter().flatten().min(),
+        default: if bounds.default > 0 { bounds.default } else { value.min(bounds.max.unwrap_or(value)) },
+        value,
+    };
+    let allocation = chosen.map(|chosen| chosen.allocation);
+    let gpus = target::Bounds::gpus(profile);
+    FormResources {
+        gpu_count: ResourceField {
+            default: gpus.default,
+            ..field(gpus, i64::from(needs.gpu_count), allocation.map(|one| one.gpu_count))
+        },
+        cpu_millis: field(
+            target::Bounds::cpu(profile),
+            needs.cpu_millis,
+            allocation.map(|one| one.vcpu * 1000),
+        ),
+        memory_mib: field(
+            target::Bounds::memory(profile),
+            needs.memory_mib,
+            allocation.map(|one| one.memory_mib),
+        ),
+    }
+}
+
+/// Defaults, and over them what was given, right or wrong: who mends a form must see what is in it. What looks like a
+/// secret is not sent back.
+fn shown(app: &View<'_>, resolved: &values::Resolved, given: &Map<String, Value>) -> Map<String, Value> {
+    let mut shown = resolved.values.clone();
+    for (name, value) in known_values(app, resolved, given) {
+        shown.entry(name).or_insert(value);
+    }
+    shown
+}
+
+fn known_values(
+    app: &View<'_>,
+    resolved: &values::Resolved,
+    given: &Map<String, Value>,
+) -> Map<String, Value> {
+    let secret = |name: &str| {
+        let at = values::pointer(name);
+        resolved.faults.iter().any(|fault| fault.code == values::RAW_SECRET && fault.path.starts_with(&at))
+    };
+    let is_known = |name: &str| {
+        let parameter = app.manifest.parameters.get(name);
+        parameter.is_some_and(|parameter| parameter.owner == crate::manifest::ParameterOwner::User)
+    };
+    let kept = given.iter().filter(|(name, _)| is_known(name) && !secret(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn choices(view: &FormView<'_>, wanted: &Wanted, allocation: Option<AllocationId>) -> Choices {
+    let (app, wish) = (&view.app, &wanted.wish);
+    let resolved = values::resolve(app.manifest, &wish.values);
+    let differs = |name: &String, value: &Value| {
+        let default = app.manifest.parameters.get(name).and_then(|parameter| parameter.default.as_ref());
+        default.is_none_or(|default| !values::is_same(default, value))
+    };
+    let values = known_values(app, &resolved, &wish.values);
+    let components = app.manifest.expand().components;
+    // A name that is none of the app's is told as a fault; it has no place in a line to be pasted.
+    let known_endpoint = |(name, _): &(&String, &AccessMode)| {
+        components.iter().flat_map(|one| &one.ports).any(|port| port.name() == **name)
+    };
+    let known_variant = |name: &&String| {
+        components.iter().flat_map(|one| &one.images).any(|image| image.variant.as_ref() == Some(name))
+    };
+    Choices {
+        slug: app.manifest.slug.to_string(),
+        version: app.manifest.version.to_string(),
+        name: wanted.name.clone(),
+        allocation,
+        gpu_count: wish.gpu_count,
+        cpu_millis: wish.cpu_millis,
+        memory_mib: wish.memory_mib,
+        host_port: wish.host_port,
+        variant: wish.variant.as_ref().filter(known_variant).cloned(),
+        values: values.into_iter().filter(|(name, value)| differs(name, value)).collect(),
+        access: wish.access.iter().filter(known_endpoint).map(|(name, mode)| (name.clone(), *mode)).collect(),
+    }
+}
+
+/// The allocation's name where no other has it, and its id otherwise.
+fn command_name<'a>(
+    allocations: &'a [(FormAllocation, Target<'_>)],
+    choices: &Choices,
+) -> Option<std::borrow::Cow<'a, str>> {
+    let (chosen, _) = allocations.iter().find(|(one, _)| Some(one.id) == choices.allocation)?;
+    let namesakes = allocations.iter().filter(|(one, _)| one.name == chosen.name).count();
+    Some(if namesakes == 1 { chosen.name.as_str().into() } else { chosen.id.to_string().into() })
+}

@@ -1,0 +1,73 @@
+//! The command line that does what a form was filled in for, ready to be pasted into a shell.
+
+use serde_json::{Map, Value};
+
+use super::Choices;
+use crate::text::is_deceptive;
+
+/// `gpuaas instance create …` with exactly these choices.
+pub(super) fn line(choices: &Choices, project: &str, allocation: Option<&str>) -> String {
+    let mut words: Vec<String> = ["gpuaas", "instance", "create"].map(str::to_owned).into();
+    words.push(choices.slug.clone());
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([name.to_owned(), value]);
+        }
+    };
+    option("--project", Some(project.to_owned()));
+    option("--allocation", Some(allocation.unwrap_or("ALLOCATION").to_owned()));
+    option("--version", Some(choices.version.clone()));
+    option("--name", choices.name.clone());
+    option("--gpus", choices.gpu_count.map(|count| count.to_string()));
+    option("--cpu", choices.cpu_millis.map(|millis| format!("{millis}m")));
+    option("--memory", choices.memory_mib.map(|mib| mib.to_string()));
+    option("--host-port", choices.host_port.map(|port| port.to_string()));
+    option("--variant", choices.variant.clone());
+    for (endpoint, mode) in &choices.access {
+        option("--access", Some(format!("{endpoint}={}", mode.name())));
+    }
+    for (name, value) in settings(&choices.values) {
+        option("--set", Some(format!("{name}={value}")));
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn settings(values: &Map<String, Value>) -> impl Iterator<Item = (&String, String)> {
+    values.iter().map(|(name, value)| (name, setting(value)))
+}
+
+/// The command takes JSON where it reads as JSON, and text otherwise.
+fn setting(value: &Value) -> String {
+    match value {
+        Value::String(text) if !reads_as_json(text) && !text.chars().any(is_deceptive) => text.clone(),
+        other => visible(&other.to_string()),
+    }
+}
+
+fn reads_as_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// JSON can spell every character without showing it, so that none drives a terminal or hides in a line. Outside of
+/// texts JSON has none of them.
+fn visible(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_deceptive(c) {
+            let mut units = [0; 2];
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// For a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
