@@ -13,6 +13,8 @@ DOCKER_PACKAGES=(docker.io iptables)
 DOCKER_START_SECONDS=60
 REGISTRY_PROGRAM=/usr/bin/docker-registry
 NGINX_PROGRAM=/usr/sbin/nginx
+HTTP_PROXY_VERSION=5.3.0
+BROWSER_PROGRAM=/usr/bin/chromium
 
 say() { printf '%s\n' "$*"; }
 
@@ -39,7 +41,7 @@ postgres_bin() {
   return 1
 }
 
-# need_packages build [test] [docker] [registry] [nginx]: the Debian packages that these purposes lack get installed.
+# need_packages build [test] [docker] [registry] [nginx] [web] [browser]: the Debian packages that these purposes lack get installed.
 need_packages() {
   local purpose missing=()
   for purpose in "$@"; do
@@ -64,6 +66,8 @@ need_packages() {
         ;;
       registry) [[ -x $REGISTRY_PROGRAM ]] || missing+=(docker-registry) ;;
       nginx) [[ -x $NGINX_PROGRAM ]] || missing+=(nginx-light) ;;
+      web) node_is_there || missing+=(nodejs npm) ;;
+      browser) [[ -x $BROWSER_PROGRAM ]] || missing+=(chromium) ;;
       *) die "no such purpose: $purpose" ;;
     esac
   done
@@ -232,7 +236,7 @@ as_database_user() { # initdb and postgres refuse root
 }
 
 # Starts it and exports GPUAAS_TEST_POSTGRES.
-start_database() {
+start_database() { # start_database [OPTION…]: options of the server besides
   local password port attempt
   postgres=$(postgres_bin) || { say "PostgreSQL is missing: apt-get install -y postgresql" >&2; return 1; }
   # shellcheck disable=SC2154 # the caller's
@@ -248,7 +252,7 @@ start_database() {
   for attempt in 1 2 3 4 5; do
     port=$(free_port_from $((20000 + (RANDOM % 20000)))) || return 1
     if as_database_user "$postgres/pg_ctl" --pgdata "$database/data" --log "$database/log" --wait --timeout 60 --silent \
-      -o "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$database -c max_connections=300" start >&2; then
+      -o "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$database -c max_connections=300 $*" start >&2; then
       export GPUAAS_TEST_POSTGRES=postgres://postgres:$password@127.0.0.1:$port/postgres
       return 0
     fi
@@ -289,6 +293,55 @@ end_process() {
     fi
     sleep 0.05
   done
+}
+
+# --- the web shell ----------------------------------------------------------------------------------------------------
+# Words go to standard error: ./bench keeps standard output for figures.
+
+NODE_AT_LEAST=18
+
+node_is_there() {
+  have npm && node -e "process.exit(Number(process.versions.node.split('.')[0]) >= $NODE_AT_LEAST ? 0 : 1)" 2>/dev/null
+}
+
+# What the built files depend on, as one hash.
+web_sources() {
+  (
+    cd "$ROOT/web" && find . \( -name node_modules -o -path ./dist -o -path ./tests \) -prune -o -type f -print0 | LC_ALL=C sort -z |
+      xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
+  )
+}
+
+# node_packages DIR: what its package-lock.json names, from npm's own cache where it can be.
+node_packages() {
+  local stamp
+  stamp=$(sha256sum <"$1/package-lock.json")
+  [[ ! -f $1/node_modules/.stamp || $(<"$1/node_modules/.stamp") != "$stamp" ]] || return 0
+  say "Installing the Node packages of ${1#"$ROOT"/}" >&2
+  npm ci --prefix "$1" --prefer-offline --no-audit --no-fund --ignore-scripts --loglevel error >&2 || return 1
+  printf '%s\n' "$stamp" >"$1/node_modules/.stamp"
+}
+
+# need_web: web/dist holds what web/ says, before the server is compiled, which takes it in. Nothing to do is quick.
+need_web() {
+  local stamp=$ROOT/web/dist/.stamp sources
+  sources=$(web_sources) || return 1
+  [[ ! -f $stamp || $(<"$stamp") != "$sources" ]] || return 0
+  node_is_there || (need_packages web) || {
+    say "The web shell cannot be built without Node $NODE_AT_LEAST or newer and npm; see docs/how-to/build.md" >&2
+    return 1
+  }
+  node_is_there || { say "Node $NODE_AT_LEAST or newer is needed to build the web shell; found: $(node --version 2>&1)" >&2; return 1; }
+  mkdir -p "$CACHE" || return 1
+  # Two scripts that start at once must not build into one folder.
+  (
+    flock -w 300 7 || { say "Somebody else is busy building the web shell; try again" >&2; exit 1; }
+    [[ ! -f $stamp || $(<"$stamp") != "$sources" ]] || exit 0
+    node_packages "$ROOT/web" || exit 1
+    say "Building the web shell" >&2
+    npm run --prefix "$ROOT/web" --silent build >&2 || exit 1
+    printf '%s\n' "$sources" >"$stamp"
+  ) 7>"$CACHE/web.lock"
 }
 
 # --- the Docker Engine ----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # `data`, `programs` and `apps` are those of ./run, like `agents_port`
+# shellcheck disable=SC2154 # `data`, `programs`, `apps` and `trust` are those of ./run, like `agents_port`
 # This machine as the first node, and the first apps: what ./run needs to launch something right here. Source it after
 # lib.sh.
 #
@@ -42,7 +42,7 @@ sign_in_local() {
   if [[ -f $dir/cli.toml ]] && local_gpuaas whoami >/dev/null 2>&1; then
     return 0
   fi
-  local_gpuaas login --admin-file "$data/admin.json" >"$dir/enrol.log" 2>&1
+  local_gpuaas login --admin-file "$data/admin.json" "${trust[@]}" >"$dir/enrol.log" 2>&1
 }
 
 join_local_node() {
@@ -76,8 +76,10 @@ write_agent_settings() {
     if [[ $runtime == docker && $DOCKER_SOCKET != /var/run/docker.sock ]]; then
       printf '\n[docker]\nsocket = "%s"\n' "$DOCKER_SOCKET"
     fi
+    # Of its own for each data folder, so that two platforms on one machine do not take each other's networks away.
+    printf '\n[network]\nrange = "10.%d.0.0/16"\n' $((200 + $(cksum <<<"$data" | cut -d ' ' -f 1) % 50))
     if [[ $runtime == docker ]] && ((EUID != 0)); then
-      printf '\n# Only root may set the packet filter: what runs here may reach this machine.\n[network]\npacket_filter = "off"\n'
+      printf '# Only root may set the packet filter: what runs here may reach this machine.\npacket_filter = "off"\n'
     fi
     if ! have nvidia-smi && ! have rocm-smi && ! have amd-smi; then
       printf '\n# This machine has no GPU; two are made up.\n[[gpus]]\nvendor = "nvidia"\nmodel = "Simulated GPU"\nmemory_mib = 16384\ncount = 2\n'
@@ -187,7 +189,8 @@ start_agent() {
 # Whatever carries the labels of the data folder's node: with the folder goes the only one who knows it.
 remove_local_workloads() {
   local node kind ids
-  node=$(json_value node_id <"$data/local-node/state/node.json" 2>/dev/null)
+  [[ -f $data/local-node/state/node.json ]] || return 0
+  node=$(json_value node_id <"$data/local-node/state/node.json")
   [[ -n $node ]] && docker_answers || return 0
   ids=$(docker ps --all --quiet --filter "label=gpuaas.node=$node")
   if [[ -n $ids ]]; then
@@ -209,9 +212,11 @@ remove_local_filter() {
   local range rule
   range=$(sed -n 's/^range = "\(.*\)"/\1/p' "$data/local-node/agent.toml" | head -n 1)
   range=${range:-10.213.0.0/16}
-  iptables -w 10 -S GPUAAS-INPUT 2>/dev/null | grep -F -- "-d $range " | while read -r _ rule; do
-    # shellcheck disable=SC2086 # a rule is many words
-    iptables -w 10 -D $rule || true
+  { iptables -w 10 -S GPUAAS-INPUT 2>/dev/null || true; } | while read -r _ rule; do
+    if [[ $rule == *"-d $range "* ]]; then
+      # shellcheck disable=SC2086 # a rule is many words
+      iptables -w 10 -D $rule || true
+    fi
   done
 }
 
