@@ -3,6 +3,9 @@
 
 use hyper::{HeaderMap, Method, header};
 
+/// The origin of a page that does not say where it is.
+const HIDDEN: &str = "null";
+
 /// What a request is, as far as its origin matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -41,12 +44,15 @@ pub(crate) fn check(
     if using == Use::Token {
         return Ok(());
     }
+    let site = single(headers, "sec-fetch-site");
     let own_origin = match origin {
         Absent => true,
+        // A page that may not say where it is (we tell it so: `no-referrer`) sends a form with this. Of which site it is,
+        // the browser says beside it; a page in a sandbox is never `same-origin`.
+        Once(HIDDEN) if site == Once("same-origin") => true,
         Once(origin) => origin == own,
         Odd => false,
     };
-    let site = single(headers, "sec-fetch-site");
     let mode = single(headers, "sec-fetch-mode");
     let dest = single(headers, "sec-fetch-dest");
     // An allowlist: what a browser may say tomorrow is refused until somebody has thought about it.
@@ -62,6 +68,17 @@ pub(crate) fn check(
         Once(_) | Odd | Absent => false,
     };
     if allowed { Ok(()) } else { Err(Foreign::CrossOrigin) }
+}
+
+/// What an app is told instead of the hidden origin of its own page: many compare it with their own.
+pub(crate) fn show_origin(headers: &mut HeaderMap, own: &str) {
+    let hidden = single(headers, header::ORIGIN.as_str()) == Once(HIDDEN);
+    if hidden
+        && single(headers, "sec-fetch-site") == Once("same-origin")
+        && let Ok(own) = hyper::header::HeaderValue::from_str(own)
+    {
+        headers.insert(header::ORIGIN, own);
+    }
 }
 
 /// Who reads an answer of ours, known before the request is gone.
@@ -221,6 +238,12 @@ mod tests {
         assert!(check(Use::Cookie, &Method::GET, &headers(&[]), false, OWN).is_err());
         let twice = headers(&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")]);
         assert!(check(Use::Cookie, &Method::GET, &twice, false, OWN).is_err());
+        let form = headers(&[("sec-fetch-site", "same-origin"), ("origin", "null")]);
+        assert!(check(Use::Cookie, &Method::POST, &form, false, OWN).is_ok(), "a form under no-referrer");
+        for site in ["same-site", "cross-site", "none"] {
+            let sandboxed = headers(&[("sec-fetch-site", site), ("origin", "null")]);
+            assert!(check(Use::Cookie, &Method::POST, &sandboxed, false, OWN).is_err(), "{site}");
+        }
         let lying = headers(&[("sec-fetch-site", "same-origin"), ("origin", "https://evil.example")]);
         assert!(check(Use::Cookie, &Method::POST, &lying, false, OWN).is_err());
         assert!(check(Use::Token, &Method::POST, &headers(&[]), false, OWN).is_ok());

@@ -240,7 +240,11 @@ impl Shield {
         remove_hop_by_hop(headers);
         let strange: Vec<HeaderName> = headers
             .keys()
-            .filter(|name| name.as_str().starts_with("x-gpuaas-") || name.as_str().starts_with("proxy-"))
+            .filter(|name| {
+                let name = name.as_str();
+                let for_stores = name.ends_with("cdn-cache-control") || name == "surrogate-control";
+                name.starts_with("x-gpuaas-") || name.starts_with("proxy-") || for_stores
+            })
             .cloned()
             .collect();
         for name in strange.iter().chain(&NOT_THE_APP_S) {
@@ -313,23 +317,23 @@ fn without_frame_ancestors(value: &HeaderValue) -> Option<HeaderValue> {
 
 /// No store between us and the browser may keep what one person saw.
 fn keep_private(headers: &mut HeaderMap) {
-    let said = headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok());
-    let Some(said) = said else {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
-        return;
-    };
-    let lower = said.to_ascii_lowercase();
-    if lower.contains("no-store") || (lower.contains("private") && !lower.contains("public")) {
-        return;
+    // Said twice is said together, and what cannot be read says nothing.
+    let said: Vec<&str> =
+        headers.get_all(header::CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok()).collect();
+    let said = said.join(",");
+    let mut kept: Vec<&str> = said
+        .split(',')
+        .map(str::trim)
+        .filter(|part| {
+            let part = part.to_ascii_lowercase();
+            !part.is_empty() && part != "public" && part != "private" && !part.starts_with("s-maxage")
+        })
+        .collect();
+    if !kept.iter().any(|part| part.eq_ignore_ascii_case("no-store")) {
+        kept.insert(0, "private");
     }
-    let kept = said.split(',').map(str::trim).filter(|part| {
-        let part = part.to_ascii_lowercase();
-        !part.is_empty() && part != "public" && !part.starts_with("s-maxage")
-    });
-    let text = std::iter::once("private").chain(kept).collect::<Vec<_>>().join(", ");
-    if let Ok(value) = HeaderValue::from_str(&text) {
-        headers.insert(header::CACHE_CONTROL, value);
-    }
+    let value = HeaderValue::from_str(&kept.join(", ")).unwrap_or(HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, value);
 }
 
 #[cfg(test)]

@@ -319,6 +319,7 @@ impl Gateway {
         {
             parts.headers.insert(header::HOST, host);
         }
+        guard::show_origin(&mut parts.headers, &served.origin);
         let identity = visitor.known().and_then(|admitted| admitted.identity());
         let keep_authorization = visitor.known().is_none();
         headers::to_app(
@@ -386,7 +387,12 @@ impl Gateway {
     ) -> Result<Response<Body>, Ends> {
         let (parts, both) = request.into_parts();
         let near = both.near.ok_or(Instead::BadRequest)?;
-        let mut response = self.proxy.upgrade(served, Request::from_parts(parts, both.body)).await?;
+        let upgrading = self.proxy.upgrade(served, Request::from_parts(parts, both.body));
+        let mut response = tokio::select! {
+            answer = upgrading => answer?,
+            () = served.ended.cancelled() => return Err(self.why_ended(served).await.into()),
+            () = live::ended(owner) => return Err(Instead::SessionRequired.into()),
+        };
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let (mut parts, body) = response.into_parts();
             served.shield.to_browser(&mut parts.headers);

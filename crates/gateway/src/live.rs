@@ -23,6 +23,12 @@ use crate::proxy::Idle;
 
 /// Connections of one principal that wait for the next request.
 const IDLE_AT_MOST: usize = 32;
+/// How long somebody new waits for an answer about them.
+const ASKED: Duration = Duration::from_secs(10);
+/// How long the look at everybody waits for one answer: who is silent must not hold up what was taken from others.
+const ASKED_AGAIN: Duration = Duration::from_secs(2);
+/// Questions at one time of that look. When so many were met with silence, the rest of it is left to the next.
+const AT_ONCE: usize = 8;
 
 pub type Asked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -199,7 +205,7 @@ impl Live {
     /// At a stop, connections that wait for a next request would wait for nothing, and the stop for them.
     pub(crate) async fn let_go_at_stop(&self) {
         self.stop.stopped().await;
-        for (_, admitted, _, _) in self.admitted.look() {
+        for (_, admitted) in self.admitted.look() {
             admitted.idle.lock().expect("no holder panics").clear();
         }
     }
@@ -223,7 +229,7 @@ impl Live {
         if let Some(found) = self.routes.find(label) {
             return Ok(Some(found));
         }
-        let Some(route) = self.ask(from)?.route(label).await? else { return Ok(None) };
+        let Some(route) = within(ASKED, self.ask(from)?.route(label)).await? else { return Ok(None) };
         let served = self.served(route, Arc::default());
         self.routes.keep(label.clone(), Arc::new(served)).map(Some)
     }
@@ -251,7 +257,7 @@ impl Live {
             return if fits(&found) { Ok(found) } else { Err(Refused::No) };
         }
         let key = value.clone();
-        let grant = self.ask(from)?.check(label, &presented).await?;
+        let grant = within(ASKED, self.ask(from)?.check(label, &presented)).await?;
         let admitted = Admitted {
             label: label.clone(),
             presented,
@@ -272,7 +278,7 @@ impl Live {
         code: &str,
         from: Option<Peer>,
     ) -> Result<Entered, Refused> {
-        let entered = self.ask(from)?.enter(&served.route.label, code).await?;
+        let entered = within(ASKED, self.ask(from)?.enter(&served.route.label, code)).await?;
         served.counters.sessions.fetch_add(1, Ordering::Relaxed);
         Ok(entered)
     }
@@ -280,30 +286,50 @@ impl Live {
     /// Asks again about everything that is in use, and lets go what nobody needs.
     pub(crate) async fn refresh(&self) {
         use futures_util::StreamExt as _;
-        let routes = futures_util::stream::iter(self.routes.look());
-        routes
-            .for_each_concurrent(8, |(label, served, recent, stale)| async move {
-                self.refresh_route(&label, &served, recent, stale).await;
+        self.let_go_stale();
+        let silent = &AtomicUsize::new(0);
+        let heard = |answered: bool| {
+            if !answered {
+                silent.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let goes_on = || silent.load(Ordering::Relaxed) < AT_ONCE;
+        futures_util::stream::iter(self.routes.look())
+            .for_each_concurrent(AT_ONCE, |(label, served)| async move {
+                if goes_on() {
+                    heard(self.refresh_route(&label, &served).await);
+                }
             })
             .await;
-        let admitted = futures_util::stream::iter(self.admitted.look());
-        admitted
-            .for_each_concurrent(8, |(key, admitted, recent, stale)| async move {
-                self.refresh_admitted(&key, &admitted, recent, stale).await;
+        futures_util::stream::iter(self.admitted.look())
+            .for_each_concurrent(AT_ONCE, |(key, admitted)| async move {
+                if goes_on() {
+                    heard(self.refresh_admitted(&key, &admitted).await);
+                }
             })
             .await;
     }
 
-    async fn refresh_route(&self, label: &Label, served: &Arc<Served>, recent: bool, stale: bool) {
+    /// Where nobody has answered for too long, nobody stays in.
+    fn let_go_stale(&self) {
+        for served in self.routes.take_stale() {
+            served.ended.cancel();
+        }
+        for admitted in self.admitted.take_stale() {
+            admitted.ended.cancel();
+        }
+    }
+
+    /// Whether there was an answer, or none was needed.
+    async fn refresh_route(&self, label: &Label, served: &Arc<Served>) -> bool {
         // Counters that were not handed over yet keep their endpoint.
         let counters = &served.counters;
         let busy =
             counters.connections.load(Ordering::Relaxed) > 0 || counters.requests.load(Ordering::Relaxed) > 0;
-        if !recent && !busy {
-            self.routes.remove(label);
-            return;
+        if !busy && self.routes.forget_unused(label) {
+            return true;
         }
-        match self.authority.route(label).await {
+        match within(ASKED_AGAIN, self.authority.route(label)).await {
             Ok(Some(route)) if route == served.route => self.routes.confirm(label),
             Ok(Some(route)) => {
                 let ends = must_end(&served.route, &route);
@@ -318,28 +344,23 @@ impl Live {
                 self.routes.remove(label);
                 served.ended.cancel();
             }
-            Err(_) if stale => {
-                self.routes.remove(label);
-                served.ended.cancel();
-            }
-            Err(_) => {}
+            Err(_) => return false,
         }
+        true
     }
 
-    async fn refresh_admitted(&self, key: &String, admitted: &Arc<Admitted>, recent: bool, stale: bool) {
+    /// The same for somebody who was let in.
+    async fn refresh_admitted(&self, key: &String, admitted: &Arc<Admitted>) -> bool {
         admitted.idle.lock().expect("no holder panics").retain(Idle::is_fresh);
-        // The map's and ours; whoever holds another has something open.
-        let in_use = Arc::strong_count(admitted) > 2;
         if !admitted.is_good() {
             admitted.ended.cancel();
             self.admitted.remove(key);
-            return;
+            return true;
         }
-        if !recent && !in_use {
-            self.admitted.remove(key);
-            return;
+        if self.admitted.forget_unused(key) {
+            return true;
         }
-        match self.authority.check(&admitted.label, &admitted.presented).await {
+        match within(ASKED_AGAIN, self.authority.check(&admitted.label, &admitted.presented)).await {
             Ok(grant) if grant.access_epoch == admitted.access_epoch => {
                 *admitted.identity.write().expect("no holder panics") = header(grant.identity);
                 self.admitted.confirm(key);
@@ -348,18 +369,15 @@ impl Live {
                 admitted.ended.cancel();
                 self.admitted.remove(key);
             }
-            Err(_) if stale => {
-                admitted.ended.cancel();
-                self.admitted.remove(key);
-            }
-            Err(_) => {}
+            Err(_) => return false,
         }
+        true
     }
 
     /// What passed since the last time.
     pub(crate) fn take_passed(&self) -> Vec<(Label, Passed)> {
         let all = self.routes.look().into_iter();
-        all.map(|(label, served, _, _)| (label, served.counters.take()))
+        all.map(|(label, served)| (label, served.counters.take()))
             .filter(|(_, passed)| *passed != Passed::default())
             .collect()
     }
@@ -372,6 +390,11 @@ impl Live {
             }
         }
     }
+}
+
+/// No answer in time is none.
+async fn within<T>(patience: Duration, question: Asked<'_, Result<T, Refused>>) -> Result<T, Refused> {
+    tokio::time::timeout(patience, question).await.unwrap_or(Err(Refused::Unavailable))
 }
 
 fn header(identity: Option<Secret<String>>) -> Option<HeaderValue> {

@@ -223,3 +223,23 @@ proptest! {
         }
     }
 }
+
+/// G11: nothing between us and the browser keeps what one person saw, however the app says it.
+#[test]
+fn no_store_on_the_way_may_keep_an_answer() {
+    let policy = EndpointPolicy::default();
+    for (said, heard) in [
+        (&["private", "public, s-maxage=60"][..], "private"),
+        (&["max-age=60"][..], "private, max-age=60"),
+        (&["no-store"][..], "no-store"),
+        (&["no-store, public"][..], "no-store"),
+        (&[][..], "private"),
+        (&["Public", "S-MaxAge=9", "immutable"][..], "private, immutable"),
+    ] {
+        let mut pairs: Vec<(&str, &str)> = said.iter().map(|value| ("cache-control", *value)).collect();
+        pairs.extend([("cdn-cache-control", "public"), ("surrogate-control", "max-age=60")]);
+        let answer = shown(&pairs, &policy);
+        assert_eq!(all(&answer, &header::CACHE_CONTROL), [heard], "{said:?}");
+        assert!(!answer.contains_key("cdn-cache-control") && !answer.contains_key("surrogate-control"));
+    }
+}

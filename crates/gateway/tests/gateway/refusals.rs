@@ -1,9 +1,11 @@
 //! Attacks 3 and 7: without access nobody is dialled, and with it nobody else is.
 
+use std::time::Duration;
+
 use gpuaas_domain::access::PublicAccess;
 
 use crate::wire::Message;
-use crate::world::{ALICE, ALICE_S_COOKIE, COOKIE, NAVIGATES, OWN_PAGE, World};
+use crate::world::{ALICE, ALICE_S_COOKIE, BOB, COOKIE, NAVIGATES, OWN_PAGE, World};
 
 /// G06: every method and every upgrade, with no credentials and with bad ones: refused or sent to sign in, and no app is
 /// dialled.
@@ -57,7 +59,7 @@ async fn another_page_s_request_dials_nobody() {
         "Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n",
         "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: same-origin\r\n",
         "Sec-Fetch-Site: same-origin\r\nOrigin: https://evil.example\r\n",
-        "Sec-Fetch-Site: same-origin\r\nOrigin: null\r\n",
+        "Sec-Fetch-Site: same-site\r\nOrigin: null\r\n",
         "Sec-Fetch-Site: \u{fc}\r\n",
     ] {
         for method in ["GET", "POST", "OPTIONS"] {
@@ -69,6 +71,35 @@ async fn another_page_s_request_dials_nobody() {
     assert_eq!(world.ask("POST /", &format!("{cookie}{form}")).await.status(), 403);
     assert_eq!(world.platform.dials(), 0);
     assert_eq!(world.ask("GET /", &format!("{cookie}{form}")).await.status(), 200, "a plain link is fine");
+}
+
+/// G03, G11: a page that we forbid to say where it is sends its forms with the origin `null`. They arrive, and the app hears the
+/// origin that it knows as its own.
+#[tokio::test]
+async fn a_plain_form_of_the_app_s_own_page_arrives() {
+    let (world, app, _) = World::with_echoes().await;
+    let form = "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\nOrigin: null\r\n";
+    let lines = format!("Cookie: {COOKIE}={ALICE_S_COOKIE}\r\n{form}Content-Length: 0\r\n");
+    assert_eq!(world.ask("POST /sign-in", &lines).await.status(), 200);
+    assert_eq!(app.only_request().one("origin"), Some(world.origin().as_str()));
+}
+
+/// G13, A07: a question about one visitor that nobody answers holds up neither what was taken from another, nor for longer
+/// than the grace what was taken from themselves.
+#[tokio::test]
+async fn a_silent_answer_holds_up_no_revocation() {
+    let (world, _, _) = World::with_echoes().await;
+    for who in [ALICE, BOB] {
+        assert_eq!(world.ask_as(who, "GET /").await.status(), 200);
+    }
+    world.platform.change(|known| {
+        known.silent.insert(BOB.to_owned());
+        known.tokens.remove(ALICE);
+    });
+    let refreshed = tokio::time::timeout(Duration::from_secs(5), world.gateway.refresh()).await;
+    assert!(refreshed.is_ok(), "nobody waits for a silent answer");
+    assert_eq!(world.ask_as(ALICE, "GET /").await.status(), 401);
+    assert_eq!(world.ask_as(BOB, "GET /").await.status(), 200, "a short silence harms nobody who is inside");
 }
 
 /// J-04: where everybody may come in, nobody is known, and what the app's own sign-in needs gets through.

@@ -64,6 +64,8 @@ pub(crate) struct Known {
     pub(crate) tokens: HashMap<String, (Label, &'static str)>,
     pub(crate) open: HashSet<Label>,
     pub(crate) unavailable: bool,
+    /// Cookies and tokens about which no answer ever comes.
+    pub(crate) silent: HashSet<String>,
     /// How much more may be asked, if that is limited.
     pub(crate) questions: Option<usize>,
 }
@@ -133,6 +135,10 @@ impl Authority for Platform {
 
     fn check<'a>(&'a self, label: &'a Label, presented: &'a Presented) -> Asked<'a, Result<Grant, Refused>> {
         self.checks.fetch_add(1, Ordering::SeqCst);
+        let (Presented::Cookie(value) | Presented::Token(value)) = presented;
+        if self.change(|known| known.silent.contains(value.expose())) {
+            return Box::pin(std::future::pending());
+        }
         now(self.change(|known| {
             if known.unavailable {
                 return Err(Refused::Unavailable);
