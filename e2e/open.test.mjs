@@ -43,6 +43,20 @@ test('an app opens in the shell, in a new tab, and by its own address', async ()
     assert.equal(new URL(tab.url()).host, new URL(endpoint.url).host);
     assert.equal(await tab.evaluate(() => window.opener), null);
 
+    // A plain form of the app's own page arrives, though the page may not say where it is.
+    const [answer] = await Promise.all([
+      tab.waitForResponse((response) => response.url().endsWith('/plain-form')),
+      tab.evaluate(() => {
+        const form = document.createElement('form');
+        Object.assign(form, { action: '/plain-form', method: 'POST' });
+        document.body.append(form);
+        form.submit();
+      }),
+    ]);
+    assert.notEqual(answer.status(), 403);
+    assert.equal(answer.request().headers()['sec-fetch-site'] ?? 'same-origin', 'same-origin');
+    await until(async () => (await api('GET', `/api/v1/projects/${project.id}/app-instances/${instance.id}/logs?tail=200`)).includes('plain-form'));
+
     const direct = await context.newPage();
     await context.clearCookies({ domain: new URL(endpoint.url).hostname });
     await direct.goto(endpoint.url);

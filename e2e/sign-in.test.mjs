@@ -68,3 +68,18 @@ test('signing out ends the session in every tab', async () => {
     await heading(other, 'Sign in').waitFor({ timeout: 20_000 });
   });
 });
+
+// J-11: whoever could not be signed out is not told that they are.
+test('a sign-out that did not happen says so', async () => {
+  await withPage({}, async (page, context) => {
+    await signIn(page);
+    await context.route('**/api/v1/auth/logout', (route) => route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":{"code":"unavailable","message":"Try again."}}' }));
+    await page.getByRole('button', { name: /^Account of/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('alert').getByText('You are still signed in.').waitFor();
+    await context.unroute('**/api/v1/auth/logout');
+    await page.getByRole('button', { name: /^Account of/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out.').waitFor();
+  });
+});

@@ -43,6 +43,7 @@ export function Layout({ children }: { children: ReactNode }) {
   const [location] = useLocation();
   const [open, setOpen] = useState(false);
   const live = useLive();
+  const { signOutProblem } = useSession();
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => setOpen(false), [location]);
   useEffect(() => {
@@ -76,6 +77,11 @@ export function Layout({ children }: { children: ReactNode }) {
       </header>
       <Navigation open={open} />
       <main id="main" tabIndex={-1}>
+        {signOutProblem && (
+          <p className="stale" role="alert">
+            You are still signed in. {signOutProblem} Try again before you leave this screen.
+          </p>
+        )}
         {live === 'down' && (
           <p className="stale" role="status">
             The connection to the platform is interrupted; what you see may be a little old. Reconnecting…

@@ -126,6 +126,11 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
+    /// Tells this platform from others on the same host. The end of its id: the beginning is a time, and two may be of one.
+    pub fn short_id(&self) -> String {
+        self.platform_id.as_simple().to_string().split_off(24)
+    }
+
     pub fn new(
         store: Store,
         custody: Arc<dyn SecretStore>,

@@ -6,8 +6,10 @@ use crate::manifest::MeterKind;
 use crate::{Error, FieldError, Result, Timestamp};
 
 pub const MAX_RECORDS: usize = 100;
-/// More than any app uses in a day, and sums of many still fit.
-pub const MAX_QUANTITY: i64 = 1_000_000_000_000;
+/// People at one app at the same time.
+const MAX_SESSIONS_AT_ONCE: i64 = 100_000;
+/// More than the fastest model says, or the busiest app answers, on one node.
+const MAX_EACH_SECOND: i64 = 10_000_000;
 pub const MAX_WINDOW_SECONDS: i64 = 24 * 3600;
 pub const MAX_KEY: usize = 128;
 
@@ -69,9 +71,6 @@ fn check_one(reading: Reading, facts: Facts) -> Result<Usage, Fault> {
         let declared = facts.declared.map_or("nothing", MeterKind::name);
         ("meter", "meter_not_declared", format!("The app's manifest declares {declared} under `metering`."))
     })?;
-    if !(0..=MAX_QUANTITY).contains(&quantity) {
-        return Err(("quantity", "out_of_range", format!("Use a number from 0 to {MAX_QUANTITY}.")));
-    }
     if window_end <= window_start {
         return Err(("window_end", "window_empty", "A window ends after it starts.".into()));
     }
@@ -84,6 +83,11 @@ fn check_one(reading: Reading, facts: Facts) -> Result<Usage, Fault> {
     if window_start < facts.created_at.plus_seconds(-CLOCK_SKEW_SECONDS) {
         return Err(("window_start", "window_before_instance", "The instance was not there yet.".into()));
     }
+    // What cannot have happened in the window was not used: sums stay within reason, and in a whole number.
+    let most = window_end.seconds_since(window_start).saturating_add(1).saturating_mul(each_second(meter));
+    if !(0..=most).contains(&quantity) {
+        return Err(("quantity", "out_of_range", format!("Use a number from 0 to {most} for this window.")));
+    }
     let key = key.unwrap_or_else(|| format!("{}/{}", window_start.unix_micros(), window_end.unix_micros()));
     let clean = (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
     if !clean {
@@ -91,6 +95,14 @@ fn check_one(reading: Reading, facts: Facts) -> Result<Usage, Fault> {
         return Err(("key", "invalid_record_key", message));
     }
     Ok(Usage { meter, quantity, window_start, window_end, key })
+}
+
+/// The most that one second of a window can hold.
+fn each_second(meter: MeterKind) -> i64 {
+    match meter {
+        MeterKind::SessionSeconds => MAX_SESSIONS_AT_ONCE,
+        MeterKind::Tokens | MeterKind::Requests => MAX_EACH_SECOND,
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +140,7 @@ mod tests {
         assert_eq!((kept[0].quantity, kept[0].key.as_str(), kept[0].meter), (7, "a-1", MeterKind::Tokens));
         for edge in [
             Reading { quantity: 0, ..reading() },
-            Reading { quantity: MAX_QUANTITY, ..reading() },
+            Reading { quantity: 61 * MAX_EACH_SECOND, ..reading() },
             Reading { window_end: at(1060), ..reading() },
             Reading { window_start: at(-60), ..reading() },
             Reading { key: Some("k".repeat(MAX_KEY)), ..reading() },
@@ -147,7 +159,7 @@ mod tests {
         refused(Reading { meter: "requests".into(), ..reading() }, "meter", "meter_not_declared");
         refused(Reading { meter: "gpu_seconds".into(), ..reading() }, "meter", "meter_not_declared");
         refused(Reading { quantity: -1, ..reading() }, "quantity", "out_of_range");
-        refused(Reading { quantity: MAX_QUANTITY + 1, ..reading() }, "quantity", "out_of_range");
+        refused(Reading { quantity: 61 * MAX_EACH_SECOND + 1, ..reading() }, "quantity", "out_of_range");
         refused(Reading { quantity: i64::MIN, ..reading() }, "quantity", "out_of_range");
         refused(Reading { window_end: at(100), ..reading() }, "window_end", "window_empty");
         refused(Reading { window_end: at(1061), ..reading() }, "window_end", "window_in_future");

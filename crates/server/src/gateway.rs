@@ -38,7 +38,7 @@ pub(crate) fn role(
 ) -> Option<Arc<Gateway>> {
     let apps = config.apps_authority(public_url)?;
     let names = Names::new(public_url.starts_with("https://"), &apps, own_origins(public_url));
-    let short = &plane.platform_id.as_simple().to_string()[..8];
+    let short = &plane.short_id();
     let per_second = f64::from(config.limits.reads_per_second);
     let questions = Buckets::new(per_second, per_second);
     let authority = Plane { plane: plane.clone(), questions };

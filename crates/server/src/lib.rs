@@ -9,6 +9,7 @@ pub mod gateway;
 pub mod http;
 pub mod listener;
 pub mod metrics;
+mod places;
 pub mod registry;
 pub mod roles;
 pub mod telemetry;

@@ -10,7 +10,7 @@ use axum::Router;
 use gpuaas_gateway::{Gateway, Peer};
 use gpuaas_program::Spawner;
 use hyper::body::Incoming;
-use hyper::{Request, StatusCode};
+use hyper::{Request, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -22,6 +22,7 @@ use tower::Service as _;
 
 use crate::config::Http;
 use crate::metrics::Metrics;
+use crate::places::{Busy, Place, Places, Use};
 
 pub struct Listener {
     pub socket: TcpListener,
@@ -36,6 +37,7 @@ impl Listener {
         let acceptor = self.tls.clone().map(TlsAcceptor::from);
         let graceful = GracefulShutdown::new();
         let slots = Arc::new(Semaphore::new(self.settings.max_connections));
+        let places = Places::new(self.settings.max_connections, self.settings.max_connections_per_address);
         let builder = Arc::new(self.builder());
         let connections = Spawner::default();
         loop {
@@ -52,18 +54,19 @@ impl Listener {
                     continue;
                 }
             };
-            let Ok(slot) = slots.clone().try_acquire_owned() else {
+            let (Some(place), Ok(slot)) = (places.take(peer.ip()), slots.clone().try_acquire_owned()) else {
                 drop(stream);
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let stream = Held { stream, _slot: Slot::new(slot, self.metrics.clone()) };
+            let stream = Held { stream, _slot: Slot::new(slot, self.metrics.clone()), _place: place };
             let mut meeting = Meeting {
                 app: app.clone(),
                 gateway: gateway.clone(),
                 peer: Peer(peer.ip()),
                 asked_for: None,
                 spoke: Arc::default(),
+                used: Arc::default(),
             };
             let (builder, watcher, acceptor) = (builder.clone(), graceful.watcher(), acceptor.clone());
             let patience = Duration::from_secs(self.settings.header_timeout_seconds);
@@ -129,6 +132,7 @@ impl Drop for Slot {
 struct Held {
     stream: TcpStream,
     _slot: Slot,
+    _place: Place,
 }
 
 impl AsyncRead for Held {
@@ -180,6 +184,7 @@ struct Meeting {
     /// The name that the client wanted a certificate of.
     asked_for: Option<String>,
     spoke: Arc<Notify>,
+    used: Arc<Use>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Meeting {
@@ -201,12 +206,43 @@ impl hyper::service::Service<Request<Incoming>> for Meeting {
         let for_apps = gateway.filter(|gateway| gateway.is_for_apps(version, uri, headers)).cloned();
         let mut platform = self.app.clone();
         request.extensions_mut().insert(self.peer);
+        let busy = (version == Version::HTTP_2).then(|| self.used.begin());
         Box::pin(async move {
-            match for_apps {
-                Some(gateway) => Ok(gateway.serve(request).await.map(axum::body::Body::new)),
-                None => platform.call(request).await,
-            }
+            let response = match for_apps {
+                Some(gateway) => gateway.serve(request).await.map(axum::body::Body::new),
+                None => platform.call(request).await?,
+            };
+            Ok(match busy {
+                Some(busy) => response.map(|body| axum::body::Body::new(Lasting { body, _busy: busy })),
+                None => response,
+            })
         })
+    }
+}
+
+/// An answer that keeps its connection in use to its end.
+struct Lasting {
+    body: axum::body::Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for Lasting {
+    type Data = axum::body::Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -219,7 +255,7 @@ async fn drive<I>(
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let spoke = meeting.spoke.clone();
+    let (spoke, used) = (meeting.spoke.clone(), meeting.used.clone());
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), meeting).into_owned();
     let mut connection = std::pin::pin!(watcher.watch(connection));
     // A client that goes away or speaks nonsense is its own affair; there is nothing to mend here.
@@ -228,7 +264,10 @@ async fn drive<I>(
         () = spoke.notified() => {}
         () = tokio::time::sleep_until(until) => return,
     }
-    let _ = connection.await;
+    tokio::select! {
+        _ = connection => {}
+        () = used.ends() => {}
+    }
 }
 
 /// Binds, for the error message to name the address.

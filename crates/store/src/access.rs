@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use gpuaas_domain::access::{AccessMode, EndpointRoute, Label, PublicAccess};
-use gpuaas_domain::iam::TenantScope;
+use gpuaas_domain::iam::{Actor, TenantScope};
 use gpuaas_domain::ids::{
     AccessCodeId, AppSessionId, EndpointTokenId, InstanceId, NodeId, PersonalTokenId, ProjectId, RevisionId,
     SessionId, TenantId, UserId,
@@ -376,6 +376,16 @@ impl Tx {
 
     pub async fn delete_endpoint_token(&mut self, label: &Label, id: EndpointTokenId) -> Result<u64> {
         execute!(self, "DELETE FROM endpoint_tokens WHERE id = $1 AND label = $2", id.uuid(), label.as_str())
+    }
+
+    /// Every token that somebody made, whatever it opens.
+    pub async fn delete_endpoint_tokens_of(&mut self, maker: Actor) -> Result<u64> {
+        execute!(
+            self,
+            "DELETE FROM endpoint_tokens WHERE created_by_kind = $1 AND created_by_id = $2",
+            maker.kind(),
+            maker.id()
+        )
     }
 
     /// Adds what passed. Housekeeping: it is a count, no decision, and has no row in the trail.

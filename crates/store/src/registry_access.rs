@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use gpuaas_agent_protocol::Digest;
 use gpuaas_domain::artifact::RepositoryPath;
+use gpuaas_domain::iam::Actor;
 use gpuaas_domain::ids::{
     KeyId, PersonalTokenId, ProjectId, RegistryCredentialId, RepositoryId, SecretId, TenantId,
 };
@@ -254,6 +255,19 @@ impl Tx {
         )?;
         one_row(touched)?;
         Ok(StoredCredential { revoked_at: Some(at), version: credential.version + 1, ..credential.clone() })
+    }
+
+    /// Ends every credential that somebody asked for and that still counts.
+    pub async fn revoke_registry_credentials_of(&mut self, actor: Actor) -> Result<u64> {
+        let at = self.at();
+        execute!(
+            self,
+            "UPDATE registry_credentials SET revoked_at = $3, version = version + 1 \
+             WHERE actor_kind = $1 AND actor_id = $2 AND revoked_at IS NULL AND expires_at > $3",
+            actor.kind(),
+            actor.id(),
+            at.to_datetime()
+        )
     }
 
     pub async fn insert_registry_key(

@@ -228,9 +228,12 @@ fn named(host: &str) -> String {
 }
 
 fn config(database: &TestDatabase, extra: &str, registry: &str) -> Config {
+    // An `extra` may begin with limits of its own.
+    let credentials =
+        if extra.starts_with("credentials_per_second") { "" } else { "credentials_per_second = 100000\n" };
     let text = format!(
         "data_dir = {:?}\n[http]\nlisten = \"127.0.0.1:0\"\n[agents]\nlisten = \"127.0.0.1:0\"\n[registry]\n{registry}\n[database]\nurl = {:?}\nmax_connections = 12\n\
-         [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\ncredentials_per_second = 100000\n{extra}",
+         [limits]\nreads_per_second = 100000\nwrites_per_second = 100000\n{credentials}{extra}",
         database.folder().join("data").display().to_string(),
         database.url,
     );

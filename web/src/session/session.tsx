@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { call, onSessionEnd } from '../api/client';
+import { ApiError } from '../api/error';
 import { useProjects, useWhoami } from '../api/queries';
 import type { Project, Whoami } from '../api/schema';
 import { Empty, Loading, Problem } from '../ui/states';
@@ -17,6 +18,8 @@ interface Session {
   can: (permission: string) => boolean;
   canOnPlatform: (permission: string) => boolean;
   signOut: () => Promise<void>;
+  /** Why the last sign-out did not happen. */
+  signOutProblem: string | null;
 }
 
 const Context = createContext<Session | null>(null);
@@ -51,6 +54,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const who = useWhoami();
   const projects = useProjects(who.data !== undefined);
   const [chosen, setChosen] = useState(remembered);
+  const [signOutProblem, setSignOutProblem] = useState<string | null>(null);
   const signedIn = who.data !== undefined;
 
   useEffect(() => {
@@ -69,7 +73,15 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   }, []);
 
   const signOut = useCallback(async () => {
-    await call('post', '/api/v1/auth/logout').catch(() => undefined);
+    try {
+      await call('post', '/api/v1/auth/logout');
+    } catch (error) {
+      // Who has no session is signed out. Anything else must not look like it: the next person at this screen would be you.
+      if (!(error instanceof ApiError && error.status === 401)) {
+        setSignOutProblem(error instanceof ApiError ? error.message : 'The answer could not be read.');
+        return;
+      }
+    }
     client.clear();
     navigate('/sign-in?problem=signed_out');
   }, [client, navigate]);
@@ -87,8 +99,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       can: (permission) => may(caller, permission, project),
       canOnPlatform: (permission) => may(caller, permission),
       signOut,
+      signOutProblem,
     };
-  }, [who.data, projects.data, chosen, choose, signOut]);
+  }, [who.data, projects.data, chosen, choose, signOut, signOutProblem]);
 
   if (session) return <Context.Provider value={session}>{children}</Context.Provider>;
   const error = who.error ?? projects.error;

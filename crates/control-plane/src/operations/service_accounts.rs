@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
-use gpuaas_domain::iam::{Permission, Permit};
+use gpuaas_domain::iam::{Actor, Permission, Permit};
 use gpuaas_domain::identity::{AccountKey, AccountKind, AccountState, Principal, ServiceAccount};
 use gpuaas_domain::ids::{BindingId, KeyId, ProjectId, ServiceAccountId};
 use gpuaas_domain::instance_identity::is_reserved_name;
@@ -208,12 +208,23 @@ pub async fn rotate_key(
     check_home_active(&mut tx, project).await?;
     let at = tx.at();
     tx.end_account_keys(id, at.plus_seconds(i64::from(overlap))).await?;
+    // A key that must not live another second may have been stolen, and so may what was made with it.
+    if overlap == 0 {
+        end_what_it_made(&mut tx, id).await?;
+    }
     let account = tx.update_service_account(before.clone()).await?;
     let (key, private_key_pem, wrapped) = add_key(ctx, &mut tx, &permit, id, choice, at).await?;
     let change = change(ctx, &before, &account)
         .after(json!({"key_id": key.id, "overlap_seconds": overlap}))
         .event(EventType::ServiceAccountKeyRotated, json!({"service_account_id": id, "key_id": key.id}));
     Ok(Prepared::new(tx, change, WithKey { account, key, private_key_pem, wrapped }))
+}
+
+/// Credentials and tokens that outlive the access token they were asked for with.
+async fn end_what_it_made(tx: &mut Tx, id: ServiceAccountId) -> Result<()> {
+    tx.revoke_registry_credentials_of(Actor::ServiceAccount(id)).await?;
+    tx.delete_endpoint_tokens_of(Actor::ServiceAccount(id)).await?;
+    Ok(())
 }
 
 /// The row stays for the trail; keys, tokens and roles end at once.
@@ -227,6 +238,7 @@ pub async fn delete(
     let (mut tx, before) = load(ctx, &permit, project, id).await?;
     let at = tx.at();
     tx.end_account_keys(id, at).await?;
+    end_what_it_made(&mut tx, id).await?;
     tx.delete_bindings_of(id.uuid()).await?;
     let after =
         tx.update_service_account(ServiceAccount { state: AccountState::Deleted, ..before.clone() }).await?;

@@ -5,7 +5,9 @@
 //! a folder of the node, bound read-only, and a file that its owner alone can read.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, chown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown, lchown,
+};
 use std::path::{Path, PathBuf};
 
 use gpuaas_domain::Secret;
@@ -39,6 +41,14 @@ pub fn usual_root() -> PathBuf {
 /// Makes the root if it is not there. Refused where what is written would reach a disk.
 pub(super) fn prepare_root(root: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o711).create(root)?;
+    // Some of the usual places are everybody's to write to: whoever was there first could exchange what lies in it.
+    let found = std::fs::symlink_metadata(root)?;
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
+        return Err(io::Error::other(format!(
+            "{} is not a folder that this program alone may change; remove it, or name another as storage.secrets_dir",
+            root.display()
+        )));
+    }
     if is_memory(root)? {
         return Ok(());
     }
@@ -80,10 +90,11 @@ pub(super) fn write(launch: &Path, component: &str, user: &User, text: &Secret<S
     }
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o400).open(&part)?;
     file.write_all(text.expose().as_bytes())?;
-    chown(&part, Some(user.uid), Some(user.gid))?;
-    std::fs::rename(&part, &whole)?;
+    fchown(&file, Some(user.uid), Some(user.gid))?;
+    // The name last: where it stands, everything else is as it must be.
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500))?;
-    chown(&folder, Some(user.uid), Some(user.gid))
+    lchown(&folder, Some(user.uid), Some(user.gid))?;
+    std::fs::rename(&part, &whole)
 }
 
 /// The text of a component's file, if it has one.
@@ -162,6 +173,14 @@ mod tests {
         let disk = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let refused = prepare_root(disk.path()).unwrap_err().to_string();
         assert!(refused.contains("is not on a tmpfs"), "{refused}");
+        let shared = root().path().join("shared");
+        std::fs::create_dir_all(&shared).unwrap();
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(prepare_root(&shared).unwrap_err().to_string().contains("alone may change"));
+        let (place, link) = (root(), root().path().join("link"));
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(place.path(), &link).unwrap();
+        assert!(prepare_root(&link).unwrap_err().to_string().contains("alone may change"), "a link");
         let usual = usual_root();
         assert!(is_memory(usual.parent().unwrap()).unwrap(), "{}", usual.display());
     }

@@ -61,6 +61,9 @@ pub struct Http {
     /// Connections open at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_connections: usize,
+    /// Of these, connections of one address. 0: a quarter, but all for this machine's own, where a reverse proxy may be.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_connections_per_address: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -371,6 +374,7 @@ impl Default for Http {
             request_timeout_seconds: 60,
             shutdown_seconds: 15,
             max_connections: 20_000,
+            max_connections_per_address: 0,
         }
     }
 }
@@ -477,6 +481,7 @@ impl Config {
             ("/http/request_timeout_seconds", self.http.request_timeout_seconds, 1, 3600),
             ("/http/shutdown_seconds", self.http.shutdown_seconds, 0, 600),
             ("/http/max_connections", self.http.max_connections as u64, 1, 1_000_000),
+            ("/http/max_connections_per_address", self.http.max_connections_per_address as u64, 0, 1_000_000),
             ("/limits/max_streams", self.limits.max_streams as u64, 1, 1_000_000),
         ] {
             range(path, i64::try_from(value).unwrap_or(i64::MAX), least, most);

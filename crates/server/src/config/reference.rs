@@ -67,6 +67,7 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ("http.request_timeout_seconds", http.request_timeout_seconds.to_string()),
         ("http.shutdown_seconds", http.shutdown_seconds.to_string()),
         ("http.max_connections", http.max_connections.to_string()),
+        ("http.max_connections_per_address", http.max_connections_per_address.to_string()),
         ("tls.mode", quote(tls_mode)),
         ("tls.certificate_file", quote(&config.tls.certificate_file.display().to_string())),
         ("tls.key_file", quote(&config.tls.key_file.display().to_string())),

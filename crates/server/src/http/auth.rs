@@ -18,6 +18,7 @@ use gpuaas_domain::{Error, Secret, identity};
 
 use super::door::App;
 use super::extract::{Body, Call, Parsing, Query, page_request, parsed};
+use super::origin::OwnOrigins;
 use super::problem::ApiResult;
 use super::reply::{self, Created, Found, NoContent};
 use super::shell;
@@ -111,6 +112,7 @@ pub(super) async fn login_link(
     headers: HeaderMap,
     Query(query): Query<LoginLinkQuery>,
 ) -> ApiResult<LinkAnswer> {
+    OwnOrigins::check_followed(&headers)?;
     let signed_in = match own_account::sign_in_by_link(&call, &query.code).await {
         Ok(prepared) => prepared.commit(None).await?,
         // Who clicked it sees the sign-in page and why, not JSON; programs get the refusal.

@@ -32,6 +32,7 @@ use super::extract::Call;
 use super::idempotency::{self, Claim, InFlight};
 use super::origin::OwnOrigins;
 use super::problem::{ApiError, ApiResult, Carried};
+use super::proven::{self, Proven};
 use super::rate::Buckets;
 use super::{reply, story};
 use crate::config::{Config, Limits};
@@ -62,6 +63,11 @@ pub struct App {
     reads: Buckets<String>,
     writes: Buckets<String>,
     credentials: Buckets<IpAddr>,
+    proven: Proven,
+    /// Calls of an instance about itself: as many as its node's door lets through.
+    own_calls: Buckets<String>,
+    /// What an instance says of its members, which stays in its timeline.
+    pub(crate) emitted: Buckets<InstanceId>,
     in_flight: Arc<InFlight>,
     request_timeout: Duration,
 }
@@ -69,6 +75,11 @@ pub struct App {
 /// A record a second of ten meters; a batch that waited for an hour goes through at once.
 const METERED_PER_SECOND: f64 = 10.0;
 const METERED_AT_ONCE: f64 = 10_000.0;
+const OWN_CALLS_PER_SECOND: f64 = 20.0;
+const OWN_CALLS_AT_ONCE: f64 = 200.0;
+/// Members come and go by the minute; many at once when a cluster starts.
+const EMITTED_PER_SECOND: f64 = 0.5;
+const EMITTED_AT_ONCE: f64 = 500.0;
 
 impl App {
     pub(crate) fn new(
@@ -87,7 +98,7 @@ impl App {
         } = config.limits;
         let secure_cookies = public_url.starts_with("https://");
         // Cookies ignore ports: the platform's id keeps two platforms on one host apart.
-        let short = &plane.platform_id.as_simple().to_string()[..8].to_owned();
+        let short = plane.short_id();
         let prefix = if secure_cookies { "__Host-" } else { "" };
         let bucket = |per_second: u32| Buckets::new(f64::from(per_second), f64::from(per_second) * 2.0);
         Arc::new(Self {
@@ -108,6 +119,9 @@ impl App {
                 f64::from(credentials_per_second),
                 f64::from(credentials_per_second) * 5.0,
             ),
+            proven: Proven::new(f64::from(credentials_per_second)),
+            own_calls: Buckets::new(OWN_CALLS_PER_SECOND, OWN_CALLS_AT_ONCE),
+            emitted: Buckets::new(EMITTED_PER_SECOND, EMITTED_AT_ONCE),
             in_flight: Arc::default(),
             request_timeout: Duration::from_secs(config.http.request_timeout_seconds),
             plane,
@@ -204,6 +218,7 @@ fn finish(app: &App, response: &mut Response, origin: &Origin) {
     set(header::CACHE_CONTROL, "no-store");
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(header::REFERRER_POLICY, "no-referrer");
+    set(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
     set(header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'");
     if app.secure_cookies {
         set(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
@@ -275,7 +290,11 @@ async fn pass(app: &AppState, route: Route, request: Request, next: Next) -> Res
         Ok(Admitted::Replay(response)) => response,
         Ok(Admitted::Go(request)) => {
             let call = request.extensions().get::<Call>().cloned();
+            let claimed = request.extensions().get::<proven::Claimed>().cloned();
             let response = next.run(request).await;
+            if let Some(proven::Claimed(key)) = claimed.filter(|_| response.status().is_success()) {
+                app.proven.remember(key, app.plane.now());
+            }
             if let (Some(Carried(error)), Some(claim)) =
                 (response.extensions().get::<Carried>(), call.as_ref().and_then(|call| call.claim.as_ref()))
                 && matches!(error.0.kind(), Kind::Conflict | Kind::Stale | Kind::NotFound)
@@ -316,7 +335,9 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
     let now = app.plane.now();
     let (mut parts, body) = request.into_parts();
     let peer = peer(&parts);
-    if row.rate == RateClass::Credential {
+    // Machines that share an address must not lock each other out, so theirs is looked at when it is known who asks.
+    let is_exchange = proven::is_exchange(route);
+    if row.rate == RateClass::Credential && !is_exchange {
         app.credentials.take(peer, now).inspect_err(|_| count_limited(app))?;
     }
     let caller = if row.access == Access::Public {
@@ -343,9 +364,21 @@ async fn admit(app: &AppState, route: Route, request: Request) -> ApiResult<Admi
         RateClass::Write => app.writes.take(principal.clone(), now).inspect_err(|_| count_limited(app))?,
         RateClass::Free | RateClass::Credential => {}
     }
+    if row.access == Access::Instance {
+        app.own_calls.take(principal.clone(), now).inspect_err(|_| count_limited(app))?;
+    }
     let slow = |_| Error::new(Kind::Unavailable, "request_timeout", "The body took too long; try again.");
     let bytes =
         tokio::time::timeout(app.request_timeout, collect(body, row.body_limit)).await.map_err(slow)??;
+    if is_exchange {
+        let key = proven::claimed_key(&bytes);
+        let taken = match &key {
+            Some(key) if app.proven.knows(key, now) => app.proven.take(key, now),
+            Some(_) | None => app.credentials.take(peer, now),
+        };
+        taken.inspect_err(|_| count_limited(app))?;
+        key.map(|key| parts.extensions.insert(proven::Claimed(key)));
+    }
     let is_known = matches!(caller, Caller::Known(_));
     let mut call = make_call(app, route, &mut parts, caller).await?;
     let permitted = permit(&mut call).await;

@@ -23,6 +23,7 @@ mod origin;
 mod own_instance;
 mod problem;
 mod projects;
+mod proven;
 mod rate;
 mod reply;
 mod roles;

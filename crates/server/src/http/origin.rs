@@ -56,9 +56,22 @@ impl OwnOrigins {
         if allowed { Ok(()) } else { Err(cross_origin()) }
     }
 
-    /// For any use of the cookie: the host must be ours.
+    /// For any use of the cookie: the host must be ours, and the page too, unless somebody follows a link. An app's page is
+    /// of the same site, and what it cannot read it could still start, time and count.
     pub(crate) fn check_cookie_use(&self, headers: &HeaderMap) -> Result<()> {
-        if self.is_own_host(headers) { Ok(()) } else { Err(cross_origin()) }
+        let site_ok = match single(headers, "sec-fetch-site") {
+            None | Some("same-origin" | "none") => true,
+            Some(_) => single(headers, "sec-fetch-mode") == Some("navigate"),
+        };
+        if site_ok && self.is_own_host(headers) { Ok(()) } else { Err(cross_origin()) }
+    }
+
+    /// For a link that signs a browser in: somebody follows it. Programs send no such header.
+    pub(crate) fn check_followed(headers: &HeaderMap) -> Result<()> {
+        match single(headers, "sec-fetch-mode") {
+            None | Some("navigate") => Ok(()),
+            Some(_) => Err(cross_origin()),
+        }
     }
 
     /// For signing in: nobody else's page may sign a browser in. Clients that are no browsers send neither header.

@@ -58,8 +58,10 @@ pub(super) async fn emit(call: Call, Body(said): Body<MemberEmission>) -> ApiRes
     let mut parsing = Parsing::default();
     let member = parsing.field("/member", Slug::parse(&said.member));
     parsing.finish()?;
+    let instance = call.id("app_instance_id")?;
+    call.app.emitted.take(instance, call.now())?;
     let said = Said { emission: said.event, member: parsed(member)?, role: said.role, detail: said.detail };
-    call.commit(own_instance::emit(&call, call.id("app_instance_id")?, said).await?).await
+    call.commit(own_instance::emit(&call, instance, said).await?).await
 }
 
 pub(super) async fn meter(call: Call, Body(batch): Body<MeteringBatch>) -> ApiResult<Found<MeteringTaken>> {

@@ -351,6 +351,37 @@ both_databases! {
         program.get("/").await.expect(401);
     }
 
+    /// A07, attack 21: a key that is rotated without overlap takes along what was made with it: endpoint tokens and registry
+    /// credentials. One that overlaps is a change of keys, and takes nothing.
+    async fn what_a_stolen_key_made_ends_with_it(p: TestPlatform) {
+        let app = running(&p, "stolen", "platform_proxy", None).await;
+        let (account, pair) = p.admin.create_service_account(app.project(), "ci", &["app-operator"]).await;
+        let machine = p.machine(&account, &pair).await;
+        let made = machine.call(Route::EndpointTokenCreate, &[app.project(), &app.id, "web"], Some(&json!({"name": "ci"}))).await;
+        let program = p.anonymous().with_header("host", &app.host).with_bearer(made.expect(201).body["token"].as_str().unwrap());
+        let wish = json!({"app_slug": "stolen", "expires_in_seconds": 3600});
+        let intent = machine.call(Route::PublishIntentCreate, &[app.project()], Some(&wish)).await.expect(201).body;
+        let wrapped = json!({"token": intent["credential"]["wrap_token"]});
+        let opened = p.anonymous().call(Route::Unwrap, &[], Some(&wrapped)).await.expect(200).body;
+        let opened: Value = serde_json::from_str(opened["value"].as_str().unwrap()).unwrap();
+        let (user, password) = (opened["username"].as_str().unwrap(), opened["password"].as_str().unwrap());
+        let basic = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, format!("{user}:{password}"));
+        let registry = p.anonymous().with_header("authorization", &format!("Basic {basic}"));
+        let scope = format!("/api/v1/registry/token?service=registry.example.org&scope=repository:{}:pull,push", intent["repository"].as_str().unwrap());
+        let rotate = async |overlap: u32| {
+            let body = json!({"overlap_seconds": overlap, "public_key": gpuaas_testkit::KeyPair::generate().public_key()});
+            p.admin.call(Route::ServiceAccountRotateKey, &[app.project(), &account], Some(&body)).await.expect(200);
+            refresh(&p).await;
+        };
+        for overlap in [60, 0] {
+            program.get("/").await.expect(200);
+            registry.get(&scope).await.expect(200);
+            rotate(overlap).await;
+        }
+        program.get("/").await.expect(401);
+        registry.get(&scope).await.expect(401);
+    }
+
     /// A02, G02: whose an endpoint is, is told to those who may open it and to nobody else.
     async fn somebody_else_s_endpoint_looks_like_none(p: TestPlatform) {
         let app = running(&p, "mine", "embedded_ui_gateway", None).await;

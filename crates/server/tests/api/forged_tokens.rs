@@ -1019,3 +1019,25 @@ async fn the_configured_life_is_the_longest_there_is() {
         assert_eq!(answer.body["expires_in"], given, "{asked}");
     }
 }
+
+/// Attack 21, N09: machines and apps of a node share its address. Noise from there locks out strangers, and nobody who has shown
+/// their key before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn noise_from_an_address_locks_out_no_proven_key() {
+    let p = TestPlatform::start_with(Database::Sqlite, "credentials_per_second = 4").await;
+    let home = p.home("acme").await;
+    let (account, pair) = p.admin.create_service_account(&home.project, "robot", &[]).await;
+    let (stranger, unseen) = p.admin.create_service_account(&home.project, "unseen", &[]).await;
+    let assertion = |account: &str, pair: &KeyPair| {
+        pair.sign(&pair.assertion(account, &p.platform_id(), p.now_seconds()))
+    };
+    exchange(&p, &assertion(&account, &pair)).await.expect(200);
+    let mut refused = 0;
+    for number in 0..60 {
+        let forged = format!("e30.{number}.c2ln");
+        refused += u32::from(exchange(&p, &forged).await.status == 429);
+    }
+    assert!(refused > 20, "{refused}");
+    exchange(&p, &assertion(&stranger, &unseen)).await.expect_error(429, "too_many_requests");
+    exchange(&p, &assertion(&account, &pair)).await.expect(200);
+}

@@ -99,6 +99,31 @@ async fn is_dead(p: &TestPlatform, app: &Caller, instance: &str) {
 }
 
 both_databases! {
+    /// L06, N09: what an instance says stays for ever, so it is said at a pace, whichever way it comes.
+    async fn an_instance_speaks_at_a_pace(p: TestPlatform) {
+        let w = World::build(&p).await;
+        let mut refused = 0;
+        for _ in 0..300 {
+            let answer = w.app.call(Route::OwnStatus, &[NOBODY], None).await;
+            refused += u32::from(answer.status == 429);
+        }
+        assert!(refused >= 50, "{refused} of 300 calls at once were refused");
+        p.clock.advance_seconds(60);
+        w.app.call(Route::OwnStatus, &[&w.instance], None).await.expect(200);
+        let mut told = 0;
+        for number in 0..800 {
+            if number % 100 == 0 {
+                p.clock.advance_seconds(10);
+            }
+            let body = json!({"event": "member-add", "member": "worker-1", "role": "worker"});
+            let answer = w.app.call(Route::OwnMemberEmit, &[&w.instance], Some(&body)).await;
+            told += u32::from(answer.status == 204);
+        }
+        assert!((400..=650).contains(&told), "{told} of 800 were taken");
+    }
+}
+
+both_databases! {
     /// K-08, K-09, H-20, H-34: with its own token an instance reads its status, is heard, tells of members and usage.
     async fn an_instance_speaks_for_itself(p: TestPlatform) {
         let w = World::build(&p).await;

@@ -23,6 +23,14 @@ both_databases! {
     async fn the_session_cookie_is_closed_to_other_sites(p: TestPlatform) {
         let browser = sign_in(&p, &p.admin_email, &p.admin_password).await;
         browser.call(Route::Whoami, &[], None).await.expect(200);
+        // What a page of an app could start without reading the answer is not started (attack 2).
+        for (site, mode) in [("cross-site", "no-cors"), ("same-site", "no-cors"), ("same-site", "cors"), ("odd", "no-cors")] {
+            let page = browser.clone().with_header("sec-fetch-site", site).with_header("sec-fetch-mode", mode);
+            page.call(Route::Whoami, &[], None).await.expect_error(403, "cross_origin");
+        }
+        let followed = browser.clone().with_header("sec-fetch-site", "cross-site").with_header("sec-fetch-mode", "navigate");
+        let answer = followed.call(Route::Whoami, &[], None).await.expect(200);
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
         let body = json!({"slug": "acme"});
         for foreign in [
             browser.clone(),
