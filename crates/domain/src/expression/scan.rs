@@ -21,11 +21,11 @@ pub(super) fn end(text: &str, start: usize, enclosed: bool) -> Result<usize, Fau
         if c == '}' && enclosed {
             return scan.finish(start);
         }
-        if scan.at - start >= MAX_BYTES {
+        scan.token(c)?;
+        if scan.at - start > MAX_BYTES {
             let message = format!("An expression has at most {MAX_BYTES} bytes.");
             return Err(Fault::new(Code::TooLarge, Span::new(start, scan.at), message));
         }
-        scan.token(c)?;
     }
     if enclosed {
         let message = "The expression is not closed: a } is missing.";

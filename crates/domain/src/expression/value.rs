@@ -116,6 +116,11 @@ impl Values {
         self.0.insert(path, value.into());
     }
 
+    /// Makes the name absent.
+    pub fn remove(&mut self, path: &[&str]) {
+        self.0.make(path).value = None;
+    }
+
     pub fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Value> {
         self.0.find(path)
     }
