@@ -19,7 +19,7 @@ mod fault;
 mod lower;
 mod names;
 mod node;
-mod scan;
+pub(crate) mod scan;
 pub(crate) mod template;
 #[cfg(test)]
 mod tests;

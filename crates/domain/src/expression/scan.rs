@@ -14,8 +14,17 @@ pub const MAX_TOKENS: usize = 256;
 /// Brackets in brackets. The parser takes about 12 KiB of stack for each.
 pub const MAX_NESTING: usize = 16;
 
+/// How many names, literals and signs an expression has: what the parser's work grows with.
+pub(crate) fn tokens(text: &str) -> Result<usize, Fault> {
+    run(text, 0, false).map(|(_, tokens)| tokens)
+}
+
 /// Where the expression that begins at `start` ends: at the brace that closes it if it is `enclosed`, else with the text.
 pub(super) fn end(text: &str, start: usize, enclosed: bool) -> Result<usize, Fault> {
+    run(text, start, enclosed).map(|(end, _)| end)
+}
+
+fn run(text: &str, start: usize, enclosed: bool) -> Result<(usize, usize), Fault> {
     let mut scan = Scan { text, at: start, open: Vec::new(), tokens: 0, last: Last::Start };
     while let Some(c) = text[scan.at..].chars().next() {
         if c == '}' && enclosed {
@@ -57,14 +66,14 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn finish(self, start: usize) -> Result<usize, Fault> {
+    fn finish(self, start: usize) -> Result<(usize, usize), Fault> {
         if let Some((_, at)) = self.open.last() {
             return Err(self.syntax(*at, 1, "This bracket is not closed."));
         }
         if self.tokens == 0 {
             return Err(Fault::new(Code::Syntax, Span::new(start, self.at), "There is no expression here."));
         }
-        Ok(self.at)
+        Ok((self.at, self.tokens))
     }
 
     fn rest(&self) -> &str {

@@ -276,8 +276,6 @@ fn sound(text: &str, values: &Values) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
-
     /// whatever was checked does at a launch what it promised.
     #[test]
     fn checked_expressions_do_not_fail_by_type(text in any_expression(), values in any_values()) {
