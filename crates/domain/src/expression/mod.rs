@@ -80,6 +80,11 @@ impl Expression {
         texts
     }
 
+    /// One name without a point, which none of ours is.
+    fn is_word(&self) -> bool {
+        matches!(&self.root.kind, Kind::Name(path) if path.steps.len() == 1)
+    }
+
     fn span(&self) -> Span {
         Span::new(0, self.length)
     }

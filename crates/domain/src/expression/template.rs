@@ -55,7 +55,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<Raw<'_>>, Fault> {
         }
         pieces.push(Raw::Text(&text[begin..found]));
         let start = found + 2;
-        let end = scan::end(text, start, true)?;
+        let end = scan::end(text, start, true).map_err(script)?;
         pieces.push(Raw::Expression(&text[start..end], start));
         (begin, at) = (end + 1, end + 1);
     }
@@ -69,7 +69,7 @@ impl Template {
         let parse = |raw| match raw {
             Raw::Text(text) => Ok(Piece::Text(text.to_owned())),
             Raw::Expression(inner, start) => {
-                let expression = Expression::parse(inner).map_err(|fault| fault.moved(start))?;
+                let expression = Expression::parse(inner).map_err(|fault| script(fault).moved(start))?;
                 Ok(Piece::Expression(expression, start))
             }
         };
@@ -91,12 +91,16 @@ impl Template {
 
     /// The type of the one expression that the text is, or text.
     pub fn check(&self, types: &Types) -> Result<Type, Fault> {
-        if let [Piece::Expression(only, start)] = self.pieces.as_slice() {
-            return only.check(types).map_err(|fault| fault.moved(*start));
-        }
+        let alone = self.pieces.len() == 1;
         for piece in &self.pieces {
             let Piece::Expression(expression, start) = piece else { continue };
-            let kind = expression.check(types).map_err(|fault| fault.moved(*start))?;
+            let kind = expression.check(types).map_err(|fault| {
+                let fault = if expression.is_word() { script(fault) } else { fault };
+                fault.moved(*start)
+            })?;
+            if alone {
+                return Ok(kind);
+            }
             if !kind.has_text() {
                 let message = match kind {
                     Type::Secret => {
@@ -164,6 +168,14 @@ impl Piece {
             Self::Expression(expression, start) => expression.span().moved(*start),
         }
     }
+}
+
+/// A command is often a script, and what is wrong with an expression is that it was none.
+fn script(mut fault: Fault) -> Fault {
+    if matches!(fault.code, Code::Syntax | Code::UnknownName) {
+        fault.message.push_str(" A plain ${ is written $${.");
+    }
+    fault
 }
 
 fn too_long(span: Span) -> Fault {

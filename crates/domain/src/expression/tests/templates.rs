@@ -79,6 +79,10 @@ fn a_wrong_piece_is_shown_in_the_whole_text() {
         assert_eq!(fault.code, code, "{text}: {fault:?}");
         assert_eq!(&text[fault.span.start..fault.span.end], part, "{text}: {fault:?}");
     }
+    for script in ["echo ${HOME}", "echo ${X:-1}", "echo ${X%.*}", "echo ${#X}", "echo ${X"] {
+        let fault = Template::parse(script).and_then(|template| template.check(&types())).unwrap_err();
+        assert!(fault.message.ends_with(" A plain ${ is written $${."), "{script}: {}", fault.message);
+    }
     let fault = text_of("é ${1 / (resources.gpu_count - 2)}").unwrap_err();
     assert_eq!((fault.code, fault.span.start), (Code::DivisionByZero, 7));
 }
