@@ -10,6 +10,7 @@ pub mod chain;
 pub mod entitlement;
 pub mod error;
 pub mod event;
+pub mod expression;
 pub mod iam;
 pub mod identity;
 pub mod ids;

@@ -8,7 +8,8 @@
 //! repeats a value of the document. What is stored is the document as written, in canonical form: defaults are not
 //! filled in, so a later default does not change an old digest.
 //!
-//! Expressions (`${…}`, `when`, `rule`) are kept as text here.
+//! Expressions (`${…}`, `when`, `rule`) stay text in the types; [`lint`] reads and checks every one against the names of its
+//! [`Scope`].
 
 mod amount;
 mod blocks;
@@ -23,6 +24,7 @@ mod profile;
 mod read;
 mod runtime;
 mod schema;
+mod scope;
 mod secrets;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -59,6 +61,7 @@ pub use runtime::{
     RuntimeBackend, RuntimeProfile,
 };
 pub use schema::{SCHEMA_FILE, json_schema};
+pub use scope::{NamedEndpoint, Scope};
 pub use secrets::looks_like_secret;
 pub use version::Version;
 

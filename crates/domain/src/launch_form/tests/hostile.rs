@@ -20,7 +20,7 @@ fn parameters() -> Value {
         "ports": {"type": "array", "items": {"type": "integer", "enum": [80, 443]}},
         "names": {"type": "array", "items": {"type": "string", "max_length": 3, "pattern": "^x"}},
         "credential": {"type": "secret_ref"},
-        "computed": {"type": "integer", "owner": "platform", "value": "placement.lanes"}
+        "computed": {"type": "integer", "owner": "platform", "value": "resources.gpu_count"}
     })
 }
 

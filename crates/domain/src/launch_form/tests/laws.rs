@@ -44,7 +44,7 @@ fn any_parameter() -> impl Strategy<Value = Value> {
         ),
         Just(json!({"type": "array", "items": {"type": "integer", "enum": [1, 2]}})),
         Just(json!({"type": "secret_ref"})),
-        Just(json!({"type": "integer", "owner": "platform", "value": "placement.lanes"})),
+        Just(json!({"type": "integer", "owner": "platform", "value": "resources.gpu_count"})),
     ];
     (kind, meta).prop_map(|(mut parameter, (required, title, described))| {
         parameter["required"] = json!(required);

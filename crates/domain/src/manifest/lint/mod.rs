@@ -2,6 +2,7 @@
 
 mod composition;
 mod container;
+mod expressions;
 mod images;
 mod parameters;
 mod resources;
@@ -30,6 +31,7 @@ pub fn lint(manifest: &Manifest, registry: Option<&RegistryNames>) -> Vec<FieldE
     composition::check(manifest, &mut faults);
     resources::check(manifest, &mut faults);
     parameters::check(manifest, &mut faults);
+    expressions::check(manifest, &mut faults);
     super::tidy(faults.list)
 }
 

@@ -1,5 +1,6 @@
 //! The sample of the papers, one table of refusals, and laws that hold for any input.
 
+mod expressions;
 mod golden;
 mod laws;
 mod reading;
@@ -73,7 +74,7 @@ pub(crate) fn composition() -> Value {
             "context": {"type": "integer", "minimum": 1, "maximum": 65536, "default": 4096},
             "packages": {"type": "array", "items": {"type": "string", "format": "pip_specifier"}, "default": []},
             "hub_token": {"type": "secret_ref", "when": "params.model == 'c/d'"},
-            "lanes": {"type": "integer", "owner": "platform", "value": "placement.lanes"}
+            "lanes": {"type": "integer", "owner": "platform", "value": "resources.gpu_count"}
         },
         "ui_hints": {
             "order": ["model", "context"],

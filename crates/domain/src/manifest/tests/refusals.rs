@@ -172,7 +172,9 @@ fn raw_secrets_are_refused_and_not_repeated() {
         ("X", "sk-learn"),
         ("X", "https://example.org/a:b@c"),
     ] {
-        assert_eq!(faults(&with(sample(), at, json!({"name": name, "value": harmless}))), [], "{name}");
+        let document =
+            with(sample(), "/parameters/hub_token", json!({"type": "secret_ref", "required": true}));
+        assert_eq!(faults(&with(document, at, json!({"name": name, "value": harmless}))), [], "{name}");
     }
     refused(
         composition,
