@@ -44,18 +44,15 @@ struct Values {
 
 pub fn render(input: &RenderInput) -> Result<Rendered, Refusal> {
     let name = shared::instance_name(input);
-    let (gaps, files) = match &input.helm {
-        Some(chart) => {
-            let gaps = Refusal::unless_clean(chart_gaps(input, chart))?;
-            let release = Release { chart: &chart.chart, version: chart.version.as_str(), name };
-            (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &chart.values)])
-        }
-        None => {
-            let gaps = Refusal::unless_clean(kubernetes::all_gaps(input))?;
-            let release = Release { chart: CHART, version: CHART_VERSION, name };
-            let values = Values { objects: kubernetes::objects(input) };
-            (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &values)])
-        }
+    let (gaps, files) = if let Some(chart) = &input.helm {
+        let gaps = Refusal::unless_clean(chart_gaps(input, chart))?;
+        let release = Release { chart: &chart.chart, version: chart.version.as_str(), name };
+        (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &chart.values)])
+    } else {
+        let gaps = Refusal::unless_clean(kubernetes::all_gaps(input))?;
+        let release = Release { chart: CHART, version: CHART_VERSION, name };
+        let values = Values { objects: kubernetes::objects(input) };
+        (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &values)])
     };
     Ok(Rendered::new(ExecutionEngine::Helm, RENDERER_VERSION, files, gaps))
 }

@@ -15,8 +15,6 @@ pub mod helm;
 pub mod input;
 pub mod kubernetes;
 mod shared;
-#[cfg(test)]
-mod tests;
 pub mod vllm_openai;
 mod yaml;
 

@@ -16,13 +16,13 @@ pub(super) const SECRETS_PATH: &str = "/run/gpuaas/secrets";
 pub(super) const INSTANCE: &str = "gpuaas.instance";
 pub(super) const COMPONENT: &str = "gpuaas.component";
 
-/// Everything of the instance carries these.
+/// Everything of the instance carries these, in every revision: an engine makes a network or volume anew whose labels have
+/// changed.
 pub(super) fn labels(input: &RenderInput) -> BTreeMap<&'static str, String> {
     let identity = &input.identity;
     BTreeMap::from([
         (INSTANCE, identity.instance_id.to_string()),
         ("gpuaas.project", identity.project_id.to_string()),
-        ("gpuaas.revision", identity.revision.to_string()),
         ("gpuaas.app", identity.app_slug.to_string()),
     ])
 }
@@ -34,6 +34,7 @@ pub(super) fn component_labels(
 ) -> BTreeMap<&'static str, String> {
     let mut labels = labels(input);
     labels.insert(COMPONENT, component.name.clone());
+    labels.insert("gpuaas.revision", input.identity.revision.to_string());
     labels.insert("gpuaas.class", class_name(component.class).to_owned());
     if let Some(lane) = &component.lane {
         labels.insert("gpuaas.lane", lane.clone());

@@ -98,11 +98,11 @@ impl<'a> Judge<'a> {
             {
                 Some(target) => self.value(at, value, target, depth),
                 None => {
-                    self.fault(at, "schema_not_supported", "The chart's schema refers to another document.")
+                    self.fault(at, "schema_not_supported", "The chart's schema refers to another document.");
                 }
             },
             "type" => {
-                self.unless(is_of(value, of), at, "wrong_type", &format!("This must be {}.", kinds(of)))
+                self.unless(is_of(value, of), at, "wrong_type", &format!("This must be {}.", kinds(of)));
             }
             "enum" => {
                 let good = of.as_array().is_some_and(|allowed| allowed.iter().any(|one| same(one, value)));
@@ -194,7 +194,7 @@ impl<'a> Judge<'a> {
                 self.unless(good, at, "invalid_value", "Each entry may stand once.");
             }
             "minItems" => {
-                self.unless(of.as_u64().is_none_or(|n| count >= n), at, "out_of_range", "Too few entries.")
+                self.unless(of.as_u64().is_none_or(|n| count >= n), at, "out_of_range", "Too few entries.");
             }
             _ => self.unless(of.as_u64().is_none_or(|n| count <= n), at, "out_of_range", "Too many entries."),
         }

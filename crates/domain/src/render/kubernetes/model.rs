@@ -83,6 +83,7 @@ objects! {
         api_version: CoreV1,
         kind: ServiceAccountKind,
         metadata: Metadata,
+        #[schemars(extend("const" = false))]
         automount_service_account_token: bool,
         image_pull_secrets: Vec<Reference>,
     }
@@ -155,6 +156,7 @@ objects! {
     TemplateMetadata { labels: Words, }
     PodSpec {
         service_account_name: String,
+        #[schemars(extend("const" = false))]
         automount_service_account_token: bool,
         enable_service_links: bool,
         restart_policy: RestartPolicy,
@@ -177,13 +179,14 @@ objects! {
     Seccomp { r#type: SeccompType, }
     Container {
         name: String,
+        #[schemars(extend("pattern" = "^[^@]+@sha256:[0-9a-f]{64}$"))]
         image: String,
         image_pull_policy: PullPolicy,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         args: Vec<Escaped>,
         env: Vec<Variable>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        ports: Vec<ContainerPort>,
+        ports: Vec<PodPort>,
         resources: Resources,
         security_context: ContainerSecurity,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,9 +207,10 @@ objects! {
     }
     ValueFrom { secret_key_ref: SecretKey, }
     SecretKey { name: String, key: String, }
-    ContainerPort { name: String, container_port: u16, protocol: Protocol, }
+    PodPort { name: String, container_port: u16, protocol: Protocol, }
     Resources { requests: Words, limits: Words, }
     ContainerSecurity {
+        #[schemars(extend("const" = false))]
         allow_privilege_escalation: bool,
         read_only_root_filesystem: bool,
         capabilities: Capabilities,

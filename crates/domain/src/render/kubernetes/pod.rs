@@ -6,8 +6,8 @@ use gpuaas_agent_protocol::inventory::Vendor;
 use gpuaas_agent_protocol::spec::{Check, NOBODY, Probe, RunAs};
 
 use super::model::{
-    Capabilities, Capability, Claim, Container, ContainerPort, ContainerSecurity, EmptyDir, Escaped, Exec,
-    HttpGet, Medium, PodSecurity, PodSpec, Probe as PodProbe, Protocol, PullPolicy, Resources, RestartPolicy,
+    Capabilities, Capability, Claim, Container, ContainerSecurity, EmptyDir, Escaped, Exec, HttpGet, Medium,
+    PodPort, PodSecurity, PodSpec, Probe as PodProbe, Protocol, PullPolicy, Resources, RestartPolicy,
     Seccomp, SeccompType, SecretItem, SecretKey, SecretVolume, TcpSocket, ValueFrom, Variable, Volume,
     VolumeMount, Words,
 };
@@ -44,7 +44,7 @@ fn security(user: RunAs) -> PodSecurity {
 }
 
 fn container(input: &RenderInput, component: &ComponentInput) -> Container {
-    let port = |port: &PortInput| ContainerPort {
+    let port = |port: &PortInput| PodPort {
         name: port_name(&port.name),
         container_port: port.container,
         protocol: Protocol::Tcp,
