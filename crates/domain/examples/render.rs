@@ -1,17 +1,21 @@
 //! Renders from the command line: for the tests that hand the result to the real engines, and to rewrite golden files.
 //!
-//! `render ENGINE INPUT.json FOLDER` writes the files of one input; `render golden` those of every sample;
-//! `render chart-schema` what the chart's values are held against.
+//! `render ENGINE INPUT.json FOLDER` writes the files of one input; `render node INPUT.json FACTS.json FOLDER` the second
+//! file of its Compose project; `render golden` those of every sample; `render chart-schema` what the chart's values are
+//! held against.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gpuaas_domain::manifest::ExecutionEngine;
-use gpuaas_domain::render::{RenderInput, helm, render};
+use gpuaas_domain::render::compose::{NodeFacts, overlay};
+use gpuaas_domain::render::{Refusal, RenderInput, helm, render};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 const ENGINES: [&str; 4] = ["node_agent", "docker_compose", "kubernetes", "helm"];
-const USAGE: &str = "usage: render ENGINE INPUT.json FOLDER | render golden | render chart-schema";
+const USAGE: &str =
+    "usage: render ENGINE INPUT.json FOLDER | node INPUT.json FACTS.json FOLDER | golden | chart-schema";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +23,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["golden"] => golden(),
         ["chart-schema"] => write(&root().join("../../apps/charts/workload/values.schema.json"), &schema()),
+        ["node", input, facts, folder] => node(Path::new(input), Path::new(facts), Path::new(folder)),
         [engine, input, folder] => one(engine, Path::new(input), Path::new(folder)),
         _ => Err(USAGE.to_owned()),
     };
@@ -54,10 +59,7 @@ fn golden() -> Result<(), String> {
 fn one(engine: &str, input: &Path, folder: &Path) -> Result<(), String> {
     let engine: ExecutionEngine =
         serde_json::from_value(json!(engine)).map_err(|_| format!("no such engine; one of {ENGINES:?}"))?;
-    let text = std::fs::read_to_string(input)
-        .map_err(|error| format!("cannot read {}: {error}", input.display()))?;
-    let input: RenderInput =
-        serde_json::from_str(&text).map_err(|error| format!("{} is no input: {error}", input.display()))?;
+    let input: RenderInput = read(input)?;
     let outcome = render(engine, &input);
     let (summary, files) = match &outcome {
         Ok(rendered) => {
@@ -73,11 +75,25 @@ fn one(engine: &str, input: &Path, folder: &Path) -> Result<(), String> {
     for file in files {
         write(&folder.join(&file.name), &file.bytes)?;
     }
-    outcome.map(drop).map_err(|refusal| {
-        let lines: Vec<String> =
-            refusal.refusing().map(|gap| format!("{}: {} ({})", gap.path, gap.message, gap.code)).collect();
-        lines.join("\n")
-    })
+    outcome.map(drop).map_err(|refusal| told(&refusal))
+}
+
+fn node(input: &Path, facts: &Path, folder: &Path) -> Result<(), String> {
+    let facts: NodeFacts = read(facts)?;
+    let file = overlay(&read(input)?, &facts).map_err(|refusal| told(&refusal))?;
+    write(&folder.join(&file.name), &file.bytes)
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{} is not readable: {error}", path.display()))
+}
+
+fn told(refusal: &Refusal) -> String {
+    let lines: Vec<String> =
+        refusal.refusing().map(|gap| format!("{}: {} ({})", gap.path, gap.message, gap.code)).collect();
+    lines.join("\n")
 }
 
 fn schema() -> String {

@@ -4,6 +4,9 @@
 //! value that holds `{{ }}` comes out as it went in. A chart of somebody else's may use `tpl`; for such a one, texts that
 //! hold `{{` are refused.
 //!
+//! `toYaml` prints nothing at all of an object that holds a character which Helm's own YAML reader does not take (DEL, most of
+//! C1, U+FFFE and U+FFFF), and says nothing about it: such texts are refused, and the chart fails where they come.
+//!
 //! Without a chart of the manifest's, the release is of `workload` (`apps/charts/workload`), and its values are exactly the
 //! objects that the Kubernetes renderer makes, held against a schema that is generated from the same types.
 
@@ -15,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{HelmRelease, RenderInput};
-use super::{Gap, Refusal, Rendered, check, kubernetes, shared, yaml_file};
+use super::{Gap, Refusal, Rendered, check, kubernetes, shared, tree, yaml_file};
 use crate::manifest::ExecutionEngine;
 use crate::text::member_at;
 
@@ -49,7 +52,9 @@ pub fn render(input: &RenderInput) -> Result<Rendered, Refusal> {
         let release = Release { chart: &chart.chart, version: chart.version.as_str(), name };
         (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &chart.values)])
     } else {
-        let gaps = Refusal::unless_clean(kubernetes::all_gaps(input))?;
+        let mut gaps = kubernetes::all_gaps(input);
+        unprintable("", &tree(&input.components), &mut gaps);
+        let gaps = Refusal::unless_clean(gaps)?;
         let release = Release { chart: CHART, version: CHART_VERSION, name };
         let values = Values { objects: kubernetes::objects(input) };
         (gaps, vec![yaml_file("release.yaml", &release), yaml_file("values.yaml", &values)])
@@ -83,6 +88,29 @@ fn chart_gaps(input: &RenderInput, chart: &HelmRelease) -> Vec<Gap> {
     gaps
 }
 
+/// Where a text of the components cannot be printed.
+fn unprintable(at: &str, value: &Value, gaps: &mut Vec<Gap>) {
+    match value {
+        Value::String(text) if !is_printable(text) => gaps.push(not_printable(format!("/components{at}"))),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| unprintable(&format!("{at}/{index}"), item, gaps));
+        }
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| unprintable(&member_at(at, key), value, gaps));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn is_printable(text: &str) -> bool {
+    !text.contains(|c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}'))
+}
+
+fn not_printable(path: impl Into<String>) -> Gap {
+    Gap::refuse(path, "character_not_printable", "This text holds a character that Helm loses.")
+}
+
 fn values_gaps(at: &str, key: &str, value: &Value, gaps: &mut Vec<Gap>) {
     let mut text = |text: &str| {
         if text.contains("{{") {
@@ -90,6 +118,8 @@ fn values_gaps(at: &str, key: &str, value: &Value, gaps: &mut Vec<Gap>) {
             gaps.push(Gap::refuse(at, "template_in_value", message));
         } else if text.contains('\0') {
             gaps.push(Gap::refuse(at, "invalid_text", "A value has no NUL."));
+        } else if !is_printable(text) {
+            gaps.push(not_printable(at));
         }
     };
     text(key);

@@ -134,3 +134,15 @@ fn a_foreign_chart_gets_values_and_no_templates() {
     }
     assert!(gpuaas_domain::render::compose::render(&serde_json::from_value(input).unwrap()).is_err());
 }
+
+/// D-11, F03: what Helm would drop without a word is refused before it gets there; other engines take it.
+#[test]
+fn characters_that_helm_loses_are_refused() {
+    let mut input = sample_tree("one");
+    input["components"][0]["env"][1]["value"] = json!("a\u{7f}b");
+    let input = serde_json::from_value(input).unwrap();
+    let refusal = helm::render(&input).unwrap_err();
+    let refused: Vec<(&str, &str)> = refusal.refusing().map(|gap| (gap.path.as_str(), gap.code)).collect();
+    assert_eq!(refused, [("/components/0/env/1/value", "character_not_printable")]);
+    assert!(gpuaas_domain::render::kubernetes::render(&input).is_ok());
+}

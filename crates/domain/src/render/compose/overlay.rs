@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpuaas_agent_protocol::inventory::Vendor;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::model::{Text, Texts};
 use super::{NETWORK, secrets_key, volume_key};
@@ -16,7 +16,8 @@ use crate::render::shared::{has_secret_files, real};
 use crate::render::{Gap, Refusal, RenderedFile, yaml_file};
 
 /// What the agent has made or found before it starts the project.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct NodeFacts {
     /// On everything that the project makes.
     pub labels: BTreeMap<String, String>,
