@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpuaas_agent_protocol::spec::{
-    Check, MAX_COMPONENTS, Probe, RunAs, is_denied_env, is_device_id, is_env_name, is_mount_path,
+    Check, Egress, MAX_COMPONENTS, MAX_SPEC_BYTES, Probe, RunAs, is_denied_env, is_device_id, is_env_name,
+    is_mount_path,
 };
 
 use super::Gap;
@@ -146,6 +147,10 @@ impl Faults {
         for (which, probe) in [("readiness", &component.readiness), ("liveness", &component.liveness)] {
             if let Some(probe) = probe {
                 self.probe(&format!("{at}/{which}"), probe);
+                let heard = probe.check != Check::Heartbeat || component.egress != Egress::None;
+                let message =
+                    "Without any egress no heartbeat gets out; use egress `platform` or another check.";
+                self.unless(heard, format!("{at}/{which}/check"), "heartbeat_not_heard", message);
             }
         }
         // What is bound is bound to one container.
@@ -263,6 +268,9 @@ impl Faults {
 
     /// What concerns more than one component.
     fn between(&mut self, input: &RenderInput) {
+        let bytes: usize = input.components.iter().map(text_bytes).sum();
+        let message = "All texts of the components together have at most 256 KiB.";
+        self.unless(bytes <= MAX_SPEC_BYTES, "/components", "too_large", message);
         let (mut names, mut devices, mut ports) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (index, component) in input.components.iter().enumerate() {
             let at = format!("/components/{index}");
@@ -279,4 +287,16 @@ impl Faults {
             }
         }
     }
+}
+
+/// Of the texts that people choose; names are short and few.
+fn text_bytes(component: &ComponentInput) -> usize {
+    let probes = [&component.readiness, &component.liveness].into_iter().flatten();
+    let commands = probes.filter_map(|probe| match &probe.check {
+        Check::Exec { command } => Some(command),
+        Check::Http { .. } | Check::Tcp { .. } | Check::Heartbeat => None,
+    });
+    let values = component.env.iter().map(|variable| variable.name.len() + variable.value.len());
+    let words = component.command.iter().chain(commands.flatten()).map(String::len);
+    values.chain(words).sum()
 }
