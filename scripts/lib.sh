@@ -163,6 +163,35 @@ need_cosign() {
   done
 }
 
+COMPOSE_VERSION=2.26.1-4
+COMPOSE_PROGRAM=$TOOLS/compose-$COMPOSE_VERSION/docker-compose
+
+# Docker Compose v2 in our version: one program out of Debian's package, which also runs on older Debians. It is not
+# installed: a Compose of the machine's own stays what it is.
+need_compose() {
+  [[ ! -x $COMPOSE_PROGRAM ]] || return 0
+  local architecture sum folder status=0
+  have dpkg-deb || { say "dpkg-deb is missing; it unpacks Docker Compose: apt-get install -y dpkg" >&2; return 1; }
+  architecture=$(dpkg --print-architecture) || return 1
+  case $architecture in
+    amd64) sum=47681197cb2b1ab88206b42a1a92fc75f50d9530a6322d03494a473eed0408ea ;;
+    arm64) sum=bbafaa666f3e7fa00ad36f2a8bab889f1c791ca8743d674e7267a3d07203869c ;;
+    *) say "There is no Docker Compose for $architecture here" >&2; return 1 ;;
+  esac
+  say "Fetching Docker Compose $COMPOSE_VERSION (once)"
+  folder=$(mktemp -d "${TMPDIR:-/tmp}/gpuaas-compose.XXXXXX") && mkdir -p "$(dirname "$COMPOSE_PROGRAM")" || return 1
+  {
+    curl --silent --show-error --fail --location --max-time 300 --output "$folder/package" \
+      "${GPUAAS_DEBIAN_MIRROR:-http://deb.debian.org/debian}/pool/main/d/docker-compose/docker-compose_${COMPOSE_VERSION}_$architecture.deb" &&
+      sha256sum --check --quiet <<<"$sum  $folder/package" && dpkg-deb --extract "$folder/package" "$folder/root" &&
+      mv "$folder/root/usr/libexec/docker/cli-plugins/docker-compose" "$COMPOSE_PROGRAM"
+  } >&2 || status=$?
+  rm -rf -- "$folder"
+  return "$status"
+}
+
+need_helm() { go_program "$TOOLS/helm-v3/helm" helm.sh/helm/v3 v3.21.4 helm.sh/helm/v3/cmd/helm; }
+
 # go_program FILE MODULE VERSION PACKAGE [build|test]: builds a Go program, or a package's tests as a program, once. Not
 # `go install`: that also asks the proxy for the list of versions, which some proxies refuse where they serve the module.
 go_program() {

@@ -23,9 +23,10 @@ use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
 use crate::launch_form::values::{self, Resolved};
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{Component, Expose, Image, Manifest, Port, Profile};
+use crate::manifest::{Component, Expose, Manifest, Port, Profile};
 use crate::node::{GpuDevice, Node};
 use crate::render::container::{self, Bindings};
+use crate::render::input::{Identity, RenderInput};
 use crate::text::member_at;
 use crate::{Error, FieldError, Kind, Result, Timestamp};
 
@@ -194,7 +195,9 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
         memory_mib: u32::try_from(needs.memory_mib).unwrap_or(u32::MAX),
         host_port: wish.host_port,
     };
-    let rendered = render(&profile, component, &image, &bindings)?;
+    let identity = Identity::planned(&view.manifest.slug, &view.manifest.version);
+    let input = RenderInput::of_one(identity, &profile, component, &image, &bindings);
+    let rendered = container::spec(&input)?;
     let text = serde_json::to_string(&rendered).map_err(|error| Error::internal(error.to_string()))?;
     let (held_cpu_millis, held_memory_mib) = target::held(view.manifest, target, needs);
     Ok(Plan {
@@ -226,25 +229,6 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
         rendered_digest: Digest::of(text.as_bytes()).to_string(),
         rendered,
     })
-}
-
-fn render(
-    profile: &Profile,
-    component: &Component,
-    image: &Image,
-    bindings: &Bindings,
-) -> Result<WorkloadSpec> {
-    let rendered = container::render(profile, component, image, bindings);
-    rendered.check().map_err(|fault| {
-        Error::new(
-            Kind::Unprocessable,
-            "spec_refused",
-            "The profile cannot be run: the node's own rules refuse it.",
-        )
-        .with_param("path", fault.path.clone())
-        .with_internal(fault.to_string())
-    })?;
-    Ok(rendered)
 }
 
 pub(crate) fn check_launchable(view: &View<'_>) -> Result<()> {
