@@ -106,11 +106,11 @@ fn whole(aspects: &BTreeMap<String, Value>) -> Value {
 struct Teller(Facts);
 
 impl Teller {
-    /// Nothing and empty lists are no facts.
+    /// Nothing and empty lists are no facts, but an empty list may be what a user gets.
     fn tell(&mut self, area: Area, subject: &str, aspect: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).unwrap_or_default();
-        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        if !empty {
+        let empty = aspect != "default" && value.as_array().is_some_and(Vec::is_empty);
+        if !value.is_null() && !empty {
             self.0.entry((area, subject.to_owned())).or_default().insert(aspect.to_owned(), value);
         }
     }

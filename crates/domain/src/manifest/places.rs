@@ -115,7 +115,8 @@ impl Places {
         let last = pointer.rsplit('/').next().unwrap_or_default();
         let about_key = ABOUT_KEYS.contains(&code) || forbidden::field(&unescaped(last)).is_some();
         let value = &node.place.value;
-        let on_one_line = !value.is_empty() && !text.get(value.clone()).is_none_or(|text| text.contains('\n'));
+        let on_one_line =
+            !value.is_empty() && !text.get(value.clone()).is_none_or(|text| text.contains('\n'));
         let span = match &node.place.key {
             _ if exact && !about_key && on_one_line => value.clone(),
             Some(key) => key.clone(),
@@ -180,12 +181,7 @@ impl Recorder {
         self.open.push(node);
     }
 
-    pub(super) fn scalar(&mut self, mut span: Range<usize>) {
-        if let Some((_, key)) = self.open.last().and_then(|parent| parent.pending.as_ref())
-            && span.is_empty()
-        {
-            span = key.end..key.end;
-        }
+    pub(super) fn scalar(&mut self, span: Range<usize>) {
         let node = self.node(span, false);
         self.put(node);
     }

@@ -91,7 +91,12 @@ impl Noting<'_> {
             Event::Scalar(word, style, ..) => {
                 // For nothing at all the parser gives the place of whatever comes next.
                 let nothing = word.is_empty() && *style == ScalarStyle::Plain;
-                let span = if nothing { self.last..self.last } else { start..self.trimmed(start, end, *style) };
+                let span = if nothing {
+                    let after = self.after_mark();
+                    after..after
+                } else {
+                    start..self.trimmed(start, end, *style)
+                };
                 self.last = self.last.max(span.end);
                 if self.note.wants_key() {
                     self.note.key(word, span);
@@ -118,6 +123,16 @@ impl Noting<'_> {
             | Event::DocumentStart(_)
             | Event::DocumentEnd => {}
         }
+    }
+
+    /// Behind the colon or dash that comes next; where there is none, behind the last word.
+    fn after_mark(&self) -> usize {
+        let mut rest = self.text[self.last..].trim_start();
+        while let Some(comment) = rest.strip_prefix('#') {
+            rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
+        let mark = rest.starts_with([':', '-']);
+        if mark { self.text.len() - rest.len() + 1 } else { self.last }
     }
 
     /// Without the blanks behind it; the line ends of a block of text are part of it.

@@ -6,7 +6,8 @@ use super::Faults;
 use crate::FieldError;
 use crate::manifest::runtime::Container;
 use crate::manifest::{
-    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent, Probe, tidy,
+    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent, Probe,
+    tidy,
 };
 use gpuaas_agent_protocol::spec::Check;
 
@@ -44,7 +45,8 @@ pub fn advise(manifest: &Manifest) -> Vec<FieldError> {
 /// A port that only the instance itself reaches, in which nothing asks for it.
 fn ports(manifest: &Manifest, found: &mut Faults) {
     let asked = |container: Container<'_>, number: u16, name: Option<&str>| {
-        let probes = [container.readiness, container.liveness].into_iter().flatten().map(|probe| &probe.check);
+        let probes =
+            [container.readiness, container.liveness].into_iter().flatten().map(|probe| &probe.check);
         let smoke = manifest.validation.iter().flat_map(|validation| &validation.smoke);
         let smoke = smoke.filter(|test| test.component.as_deref() == name).map(|test| &test.check);
         probes.chain(smoke).any(|check| port_of(check) == Some(number))
@@ -66,7 +68,8 @@ fn ports(manifest: &Manifest, found: &mut Faults) {
     for (index, component) in manifest.components.iter().enumerate() {
         let wanted = |other: &ManifestComponent| other.depends_on.contains(&component.name);
         let endpoints = manifest.outputs.iter().flat_map(|outputs| &outputs.endpoints);
-        let shown = endpoints.filter_map(|endpoint| endpoint.component.as_ref()).any(|name| *name == component.name);
+        let shown =
+            endpoints.filter_map(|endpoint| endpoint.component.as_ref()).any(|name| *name == component.name);
         // Helpers are asked by those they help, which say nothing of it.
         let is_helper = matches!(component.class, ComponentClass::Sidecar | ComponentClass::Addon);
         if !is_helper && !shown && !manifest.components.iter().any(wanted) {
@@ -270,7 +273,9 @@ fn sentence(mark: MarkOf, engines: &[ExecutionEngine]) -> String {
     };
     let readers: Vec<&str> = engines.iter().filter_map(reads).collect();
     match readers.as_slice() {
-        [] => format!("{what} is not replaced here: no engine of this app reads it, so it arrives as written."),
+        [] => {
+            format!("{what} is not replaced here: no engine of this app reads it, so it arrives as written.")
+        }
         readers => format!(
             "{what} is not replaced here: {} would read it, so the platform escapes it and it arrives as written.",
             readers.join(" and ")

@@ -109,11 +109,7 @@ pub const CODES: &[Code] = &[
         "Values or configuration of an engine.",
         "take it out and say what is meant with the fields of the manifest; the platform writes the engine's files",
     ),
-    error(
-        "exclusive_blocks",
-        "Two fields or blocks of which one may stand.",
-        "keep one of the two",
-    ),
+    error("exclusive_blocks", "Two fields or blocks of which one may stand.", "keep one of the two"),
     error(
         "helper_not_exposed",
         "A sidecar's port faces people.",
@@ -140,7 +136,11 @@ pub const CODES: &[Code] = &[
         "A content security policy that is none, or says what is the gateway's to say.",
         "write directives with semicolons between, without frame-ancestors, sandbox and reports",
     ),
-    error("invalid_slug", "A slug that cannot stand in an address.", "use 2 to 40 of a-z, 0-9 and single hyphens"),
+    error(
+        "invalid_slug",
+        "A slug that cannot stand in an address.",
+        "use 2 to 40 of a-z, 0-9 and single hyphens",
+    ),
     error(
         "invalid_value",
         "A value that is not among those allowed, or not of the form that is asked for.",
@@ -169,7 +169,11 @@ pub const CODES: &[Code] = &[
         "In a source manifest: a folder or file to make an image of is not there.",
         "paths start from the folder of the manifest; a folder to build holds a program `build` or a Dockerfile",
     ),
-    error("out_of_range", "A number, length or count outside its limits.", "stay within the limits in the sentence"),
+    error(
+        "out_of_range",
+        "A number, length or count outside its limits.",
+        "stay within the limits in the sentence",
+    ),
     error(
         "pattern_mismatch",
         "A default does not have the form that its parameter asks for.",

@@ -1,7 +1,11 @@
 //! The sample of the papers, one table of refusals, and laws that hold for any input.
 
+mod advice;
+mod codes;
+mod diff;
 mod golden;
 mod laws;
+mod places;
 mod reading;
 mod refusals;
 
