@@ -2,12 +2,15 @@
 //!
 //! One path for what is found here and for what the platform refuses: a pointer becomes a line, a column and a mark under
 //! it. The text is the author's or somebody else's: nothing of it reaches the terminal unescaped, tabs and wide characters
-//! are counted as they are shown, and of a long line only the part around the mark is.
+//! are counted as they are shown, and of a long line only the part around the mark is. What was found to be a secret is not
+//! shown at all: a terminal may be a log of a build that others read.
 
 use std::ops::Range;
 
 use gpuaas_domain::FieldError;
-use gpuaas_domain::manifest::{Places, Position, Severity, find_code, position, tree_and_places};
+use gpuaas_domain::manifest::{
+    Places, Position, Severity, find_code, looks_like_secret, position, tree_and_places,
+};
 use gpuaas_domain::text::is_deceptive;
 
 use crate::failure::Failure;
@@ -68,16 +71,28 @@ impl Page {
         placed.sort_by_key(|(span, finding)| {
             (span.as_ref().map(|span| (span.start, span.end)), finding.severity, &finding.path)
         });
+        let secrets: Vec<Range<usize>> = findings
+            .iter()
+            .filter(|finding| finding.code == "raw_secret_not_allowed" && !finding.path.ends_with("/type"))
+            .filter_map(|finding| Some(self.places.find(&finding.path)?.value.clone()))
+            .collect();
         let mut out = String::new();
         for group in placed.chunk_by(|(one, _), (other, _)| one == other) {
             let together: Vec<&Finding> = group.iter().map(|(_, finding)| *finding).collect();
-            self.group(group[0].0.as_ref(), &together, colour, &mut out);
+            self.group(group[0].0.as_ref(), &together, &secrets, colour, &mut out);
             out.push('\n');
         }
         out
     }
 
-    fn group(&self, span: Option<&Range<usize>>, findings: &[&Finding], colour: bool, out: &mut String) {
+    fn group(
+        &self,
+        span: Option<&Range<usize>>,
+        findings: &[&Finding],
+        secrets: &[Range<usize>],
+        colour: bool,
+        out: &mut String,
+    ) {
         let style = |severity: Severity| match severity {
             Severity::Error => Style::Bad,
             Severity::Warning => Style::Careful,
@@ -95,7 +110,7 @@ impl Page {
             let number = line.to_string();
             wide = wide.max(number.len());
             let gutter = faint(&format!("{:wide$} |", ""));
-            let (shown, before, under) = self.line(span);
+            let (shown, before, under) = self.line(span, secrets);
             let worst = findings.iter().map(|finding| finding.severity).min().unwrap_or(Severity::Error);
             let carets = paint(&"^".repeat(under), style(worst), colour);
             out.push_str(&format!("{}{name}:{line}:{column}\n", faint(&format!("{:wide$}--> ", ""))));
@@ -120,11 +135,19 @@ impl Page {
     }
 
     /// The line of a span as it can be shown, the columns before the mark, and the columns under it.
-    fn line(&self, span: &Range<usize>) -> (String, usize, usize) {
+    fn line(&self, span: &Range<usize>, secrets: &[Range<usize>]) -> (String, usize, usize) {
         let start = self.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end = self.text[span.start..].find('\n').map_or(self.text.len(), |at| span.start + at);
         let line = self.text[start..end].trim_end_matches('\r');
-        let cells = cells(line);
+        let mut cells = cells(line);
+        for cell in &mut cells {
+            if secrets.iter().any(|secret| secret.contains(&(start + cell.byte))) {
+                (cell.shown, cell.width) = ("*".to_owned(), 1);
+            }
+        }
+        if looks_like_secret(&cells.iter().map(|cell| cell.shown.as_str()).collect::<String>()) {
+            return ("(this line looks like it holds a secret)".to_owned(), 0, 1);
+        }
         let column = |byte: usize| {
             cells.iter().take_while(|cell| start + cell.byte < byte).map(|cell| cell.width).sum::<usize>()
         };

@@ -181,7 +181,7 @@ Identity
   ~ version  1.0.0 → 1.1.0
 
 Parameters
-  + greeting  choices hello, bye; default hello; owner user; type string
+  + greeting  choices hello, bye; default hello; type string
 
 Images
   ~ artifact  apps/hello-web@sha256:{zero} → apps/hello-web@sha256:{one}

@@ -111,10 +111,12 @@ pub(crate) fn run(app: &App, args: &ValidateArgs) -> Result<()> {
         };
         printer.marked("ok", Style::Good, &format!("{slug} {version} ({about})"))?;
     }
+    if good {
+        printer.note(CHECKED_THERE);
+    }
     if !findings.is_empty() {
         printer.note(&format!("{} in {}", counted(errors.len(), warnings.len()), text.name));
     }
-    printer.note(CHECKED_THERE);
     ended()
 }
 

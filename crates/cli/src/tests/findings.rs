@@ -201,6 +201,22 @@ fn marks_line_up_under_tabs_wide_and_hidden_characters() {
     assert!(!shown.chars().any(|c| c != '\n' && c.is_control()), "{shown:?}");
 }
 
+/// T-10: what is told about a secret does not hold it, and neither does what is told about its neighbours.
+#[test]
+fn a_secret_is_marked_and_not_shown() {
+    let digits = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let one_line = "runtime_profile: {env: [{name: HF_TOKEN, value: letmein-42}], kindd: x}\n";
+    let told = shown(one_line, Format::Yaml);
+    assert!(told.contains("value: **********}], kindd: x}\n") && !told.contains("letmein"), "{told}");
+    assert!(
+        told.contains("error[raw_secret_not_allowed]") && told.contains("error[unknown_field]"),
+        "{told}"
+    );
+    let broken = format!("env: [{{name: X, value: ghp_{digits}\n");
+    let told = shown(&broken, Format::Yaml);
+    assert!(told.starts_with("error[malformed_document]") && !told.contains(digits), "{told}");
+}
+
 #[test]
 fn a_long_line_is_cut_around_the_mark() {
     let long = format!("a: {{x: \"{}\", bad: 7, y: \"{}\"}}", "l".repeat(300), "r".repeat(300));

@@ -9,7 +9,7 @@ use gpuaas_agent_protocol::image::ImageRef;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Component, Manifest, Parameter, Range};
+use super::{Component, Manifest, Parameter, ParameterOwner, Range};
 
 /// What a change is about, in the order in which it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -166,7 +166,8 @@ fn parameter(name: &str, parameter: &Parameter, told: &mut Teller) {
     aspect("entries", json!(parameter.items.as_ref().map(|items| items.kind)));
     aspect("choices of entries", json!(parameter.items.as_ref().map_or(&[][..], |items| &items.choices)));
     aspect("required", json!(parameter.required.then_some(true)));
-    aspect("owner", json!(parameter.owner));
+    let platforms = parameter.owner == ParameterOwner::Platform;
+    aspect("owner", json!(platforms.then_some(parameter.owner)));
     aspect("when", json!(parameter.when));
 }
 

@@ -137,7 +137,7 @@ fn findings(text: &[u8], format: Format) -> BTreeSet<&'static str> {
     found.into_iter().map(|fault| fault.code).collect()
 }
 
-/// A-11, C-10, C-13, C-14, T-01 to T-08, T-10: the page is run.
+/// A-11, C-10, C-13, C-14, T-01, T-02, T-03, T-04, T-05, T-06, T-07, T-08, T-10: the page is run.
 #[test]
 fn every_example_of_the_page_does_what_it_says() {
     let examples = examples();
