@@ -95,7 +95,7 @@ impl Noting<'_> {
                     let after = self.after_mark();
                     after..after
                 } else {
-                    start..self.trimmed(start, end, *style)
+                    self.start_of(start, *style)..self.trimmed(start, end, *style)
                 };
                 self.last = self.last.max(span.end);
                 if self.note.wants_key() {
@@ -127,12 +127,26 @@ impl Noting<'_> {
 
     /// Behind the colon or dash that comes next; where there is none, behind the last word.
     fn after_mark(&self) -> usize {
-        let mut rest = self.text[self.last..].trim_start();
+        let next = self.next_word(self.last);
+        if self.text[next..].starts_with([':', '-']) { next + 1 } else { self.last }
+    }
+
+    /// What comes after blanks and comments.
+    fn next_word(&self, from: usize) -> usize {
+        let mut rest = self.text[from..].trim_start();
         while let Some(comment) = rest.strip_prefix('#') {
             rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
         }
-        let mark = rest.starts_with([':', '-']);
-        if mark { self.text.len() - rest.len() + 1 } else { self.last }
+        self.text.len() - rest.len()
+    }
+
+    /// A block of text begins with its `|` or `>`; the parser gives the place of its first line.
+    fn start_of(&self, start: usize, style: ScalarStyle) -> usize {
+        if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+            return start;
+        }
+        let head = self.next_word(self.after_mark());
+        if head < start && self.text[head..].starts_with(['|', '>']) { head } else { start }
     }
 
     /// Without the blanks behind it; the line ends of a block of text are part of it.

@@ -32,7 +32,7 @@ fn yaml_of(value: &Value, depth: usize, style: &mut impl FnMut() -> u8, out: &mu
         Value::Null if block => {}
         Value::Object(_) | Value::Array(_) if style().is_multiple_of(2) => {
             out.push(' ');
-            out.push_str(&serde_json::to_string(value).unwrap().replace("\":", "\": "));
+            out.push_str(&value.to_string());
             out.push_str("   # a comment");
         }
         other => {
@@ -88,15 +88,11 @@ proptest! {
             turn += 1;
             styles[turn % styles.len()]
         };
-        let mut text = String::from("# ä comment");
-        if !matches!(document, Value::Object(_) | Value::Array(_)) {
-            text.push_str("\n");
-        }
-        yaml_of(&document, 0, &mut style, &mut text);
+        let mut text = String::from("# ä comment\nroot:");
+        yaml_of(&document, 1, &mut style, &mut text);
         text.push('\n');
-        if tree(text.as_bytes(), Format::Yaml).is_ok_and(|read| read == document) {
-            every_place_holds_its_value(&text, Format::Yaml, &document);
-        }
+        let document = serde_json::json!({ "root": document });
+        every_place_holds_its_value(&text, Format::Yaml, &document);
     }
 
     /// Whatever the text, a mark lies in it and on a character's edge.
@@ -116,6 +112,22 @@ fn marked<'t>(text: &'t str, format: Format, pointer: &str, code: &str) -> (&'t 
     let (_, places) = tree_and_places(text.as_bytes(), format);
     let mark = places.mark(text, pointer, code).unwrap();
     (&text[mark.span], mark.exact)
+}
+
+/// Texts as people write them.
+#[test]
+fn every_pointer_of_the_apps_has_its_place() {
+    for written in [
+        include_str!("../../../../../apps/hello-web/app.yaml"),
+        include_str!("../../../../../apps/jupyterlab/app.yaml"),
+        include_str!("../../../../../examples/hello/app.yaml"),
+        include_str!("../../../../../crates/cli/templates/proxied/app.yaml"),
+        include_str!("../../../../../crates/cli/templates/model-server/app.yaml"),
+    ] {
+        let document = tree(written.as_bytes(), Format::Yaml).unwrap();
+        every_place_holds_its_value(written, Format::Yaml, &document);
+        every_place_holds_its_value(&written.replace('\n', "\r\n"), Format::Yaml, &document);
+    }
 }
 
 /// The key where its name is wrong, the value where that is, the surroundings where something is missing.
