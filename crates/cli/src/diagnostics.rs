@@ -76,13 +76,13 @@ impl Page {
             .filter(|finding| finding.code == "raw_secret_not_allowed" && !finding.path.ends_with("/type"))
             .filter_map(|finding| Some(self.places.find(&finding.path)?.value.clone()))
             .collect();
-        let mut out = String::new();
+        let mut lines = Vec::new();
         for group in placed.chunk_by(|(one, _), (other, _)| one == other) {
             let together: Vec<&Finding> = group.iter().map(|(_, finding)| *finding).collect();
-            self.group(group[0].0.as_ref(), &together, &secrets, colour, &mut out);
-            out.push('\n');
+            self.group(group[0].0.as_ref(), &together, &secrets, colour, &mut lines);
+            lines.push(String::new());
         }
-        out
+        lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat()
     }
 
     fn group(
@@ -91,7 +91,7 @@ impl Page {
         findings: &[&Finding],
         secrets: &[Range<usize>],
         colour: bool,
-        out: &mut String,
+        lines: &mut Vec<String>,
     ) {
         let style = |severity: Severity| match severity {
             Severity::Error => Style::Bad,
@@ -100,7 +100,7 @@ impl Page {
         for finding in findings {
             let label = format!("{}[{}]", finding.severity.name(), escape(&finding.code));
             let label = paint(&label, style(finding.severity), colour);
-            out.push_str(&format!("{label}: {}\n", escape(&finding.message)));
+            lines.push(format!("{label}: {}", escape(&finding.message)));
         }
         let name = escape(&self.name);
         let faint = |text: &str| paint(text, Style::Faint, colour);
@@ -113,14 +113,15 @@ impl Page {
             let (shown, before, under) = self.line(span, secrets);
             let worst = findings.iter().map(|finding| finding.severity).min().unwrap_or(Severity::Error);
             let carets = paint(&"^".repeat(under), style(worst), colour);
-            out.push_str(&format!("{}{name}:{line}:{column}\n", faint(&format!("{:wide$}--> ", ""))));
-            out.push_str(&format!("{gutter}\n{} {shown}\n", faint(&format!("{number:>wide$} |"))));
-            out.push_str(&format!("{gutter} {}{carets}\n", " ".repeat(before)));
+            lines.push(format!("{}{name}:{line}:{column}", faint(&format!("{:wide$}--> ", ""))));
+            lines.push(gutter.clone());
+            lines.push(format!("{} {shown}", faint(&format!("{number:>wide$} |"))));
+            lines.push(format!("{gutter} {}{carets}", " ".repeat(before)));
         } else {
-            out.push_str(&format!("{}{name}\n", faint("  --> ")));
+            lines.push(format!("{}{name}", faint("  --> ")));
         }
         let mut aside = |what: &str, text: &str| {
-            out.push_str(&format!("{} {text}\n", faint(&format!("{:wide$} = {what}:", ""))));
+            lines.push(format!("{} {text}", faint(&format!("{:wide$} = {what}:", ""))));
         };
         let mut said = Vec::new();
         for finding in findings {

@@ -90,21 +90,13 @@ async fn manifest(app: &App, named: &str) -> Result<Manifest> {
 }
 
 fn render(changes: &[Change], colour: bool) -> String {
-    let mut out = String::new();
-    for area in Area::ALL {
-        let here: Vec<&Change> = changes.iter().filter(|change| change.area == area).collect();
-        if here.is_empty() {
-            continue;
-        }
-        out.push_str(&format!("{}\n", paint(area.title(), Style::Bold, colour)));
-        for change in here {
-            out.push_str(&line(change, colour));
-        }
-        out.push('\n');
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
+    let told = |area: Area| {
+        let here: Vec<String> =
+            changes.iter().filter(|change| change.area == area).map(|change| line(change, colour)).collect();
+        let title = paint(area.title(), Style::Bold, colour);
+        (!here.is_empty()).then(|| format!("{title}\n{}", here.concat()))
+    };
+    Area::ALL.into_iter().filter_map(told).collect::<Vec<_>>().join("\n")
 }
 
 fn line(change: &Change, colour: bool) -> String {

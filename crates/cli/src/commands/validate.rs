@@ -55,7 +55,7 @@ impl Checked {
     }
 
     fn is_good(&self, deny_warnings: bool) -> bool {
-        self.judged.errors.is_empty() && !(deny_warnings && !self.judged.warnings.is_empty())
+        self.judged.errors.is_empty() && (!deny_warnings || self.judged.warnings.is_empty())
     }
 
     /// The verdict for programs.

@@ -41,13 +41,17 @@ fn read(bytes: &[u8], format: Format, note: Option<&mut Recorder>) -> Result<Val
         Ok(text) => text,
         Err(error) => {
             let at = error.valid_up_to();
-            note.into_iter().for_each(|note| note.stop(at));
+            if let Some(note) = note {
+                note.stop(at);
+            }
             return Err(one("malformed_document", format!("The text is not UTF-8 at byte {at}.")));
         }
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(at) = text.find('\0') {
-        note.into_iter().for_each(|note| note.stop(at));
+        if let Some(note) = note {
+            note.stop(at);
+        }
         return Err(one("malformed_document", "The text holds a NUL character."));
     }
     match format {
@@ -85,7 +89,9 @@ fn json(text: &str, mut note: Option<&mut Recorder>) -> Result<Value, Vec<FieldE
         Err(error) => {
             let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len);
             let at = before.sum::<usize>() + error.column().saturating_sub(1);
-            note.into_iter().for_each(|note| note.stop(at));
+            if let Some(note) = note {
+                note.stop(at);
+            }
             Err(one(
                 "malformed_document",
                 format!("The text is not JSON at line {}, column {}.", error.line(), error.column()),

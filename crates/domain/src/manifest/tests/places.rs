@@ -1,5 +1,7 @@
 //! Where things stand: every pointer of a document, in JSON and in every style of YAML.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -13,13 +15,13 @@ fn yaml_of(value: &Value, depth: usize, style: &mut impl FnMut() -> u8, out: &mu
     match value {
         Value::Object(map) if block && !map.is_empty() => {
             for (key, value) in map {
-                out.push_str(&format!("\n{indent}{key}:"));
+                write!(out, "\n{indent}{key}:").unwrap();
                 yaml_of(value, depth + 1, style, out);
             }
         }
         Value::Array(items) if block && !items.is_empty() => {
             for item in items {
-                out.push_str(&format!("\n{indent}-"));
+                write!(out, "\n{indent}-").unwrap();
                 yaml_of(item, depth + 1, style, out);
             }
         }
@@ -27,7 +29,7 @@ fn yaml_of(value: &Value, depth: usize, style: &mut impl FnMut() -> u8, out: &mu
             if block && !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric()) =>
         {
             let deeper = "  ".repeat(depth + 1);
-            out.push_str(&format!(" |- # a comment\n{deeper}{text}"));
+            write!(out, " |- # a comment\n{deeper}{text}").unwrap();
         }
         Value::Null if block => {}
         Value::Object(_) | Value::Array(_) if style().is_multiple_of(2) => {
@@ -184,8 +186,9 @@ fn a_position_is_counted_in_characters_from_one() {
 /// A key that would fill memory as a pointer costs its length once.
 #[test]
 fn places_of_a_deep_document_stay_small() {
-    let deep: String = (0..30).map(|n| format!("{}{}:\n", " ".repeat(n), "k".repeat(90))).collect();
-    let leaves: String = (0..2000).map(|n| format!("{}a{n}: 1\n", " ".repeat(30))).collect();
+    let deep =
+        (0..30).map(|n| format!("{}{}:\n", " ".repeat(n), "k".repeat(90))).collect::<Vec<_>>().concat();
+    let leaves = (0..2000).map(|n| format!("{}a{n}: 1\n", " ".repeat(30))).collect::<Vec<_>>().concat();
     let (read, places) = tree_and_places(format!("{deep}{leaves}").as_bytes(), Format::Yaml);
     read.unwrap();
     let pointer = format!("{}/a1999", format!("/{}", "k".repeat(90)).repeat(30));
