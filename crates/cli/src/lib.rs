@@ -13,6 +13,7 @@ mod args;
 mod clock;
 mod commands;
 mod config;
+mod diagnostics;
 mod failure;
 mod files;
 mod json;

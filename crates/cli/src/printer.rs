@@ -81,6 +81,16 @@ impl Printer {
         self.write(text)
     }
 
+    /// Lines whose parts were escaped where they came in; `make` is told whether there is colour.
+    pub(crate) fn page(&self, make: impl FnOnce(bool) -> String) -> Result<()> {
+        self.write(&make(self.colour.0))
+    }
+
+    /// The same beside a failure, where words go.
+    pub(crate) fn page_aside(&self, make: impl FnOnce(bool) -> String) {
+        drop(write!(std::io::stderr().lock(), "{}", make(self.colour.1)));
+    }
+
     /// `mark` in colour, then the text.
     pub(crate) fn marked(&self, mark: &str, style: Style, text: &str) -> Result<()> {
         self.write(&format!("{} {}\n", paint(&format!("{mark:<4}"), style, self.colour.0), escape(text)))

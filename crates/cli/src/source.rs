@@ -12,15 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use gpuaas_domain::FieldError;
-use gpuaas_domain::manifest::{self, Document, Format};
+use gpuaas_domain::manifest::{self, Document, Format, Places};
 use gpuaas_domain::text::{Slug, nearest};
 use gpuaas_oci::{Digest, Tag};
 use serde_json::{Map, Value};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::yaml;
-
-mod spans;
 
 /// Names under which a folder holds its manifest.
 const NAMES: &[&str] = &["app.yaml", "app.yml", "app.json"];
@@ -58,6 +56,17 @@ pub(crate) struct Origin {
     pub(crate) tag: Option<String>,
 }
 
+/// A manifest's text and where it came from.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) format: Format,
+    /// What relative paths start from.
+    pub(crate) base: PathBuf,
+    /// What to call it.
+    pub(crate) name: String,
+}
+
 #[derive(Debug)]
 pub(crate) struct Source {
     /// What relative paths start from.
@@ -65,6 +74,7 @@ pub(crate) struct Source {
     text: String,
     format: Format,
     tree: Value,
+    positions: Places,
     /// The images, each once, in the order of their first place.
     pub(crate) images: Vec<Origin>,
     /// JSON pointer and number of the image that belongs there.
@@ -73,7 +83,7 @@ pub(crate) struct Source {
 }
 
 /// The manifest that a path means: the file, the one in a folder, or stdin for `-`.
-pub(crate) fn open(path: &Path) -> Result<(Vec<u8>, Format, PathBuf)> {
+pub(crate) fn open(path: &Path) -> Result<Text> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         // One byte more than allowed is enough to see that it is too long.
@@ -81,7 +91,8 @@ pub(crate) fn open(path: &Path) -> Result<(Vec<u8>, Format, PathBuf)> {
         let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
         read.map_err(|source| Failure::usage(format!("stdin could not be read: {source}")))?;
         let json = bytes.trim_ascii_start().starts_with(b"{");
-        return Ok((bytes, if json { Format::Json } else { Format::Yaml }, PathBuf::new()));
+        let format = if json { Format::Json } else { Format::Yaml };
+        return Ok(Text { bytes, format, base: PathBuf::new(), name: "<stdin>".to_owned() });
     }
     if std::fs::metadata(path).is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
         return Err(Failure::usage(format!("there is no folder or file {}", path.display()))
@@ -97,7 +108,8 @@ pub(crate) fn open(path: &Path) -> Result<(Vec<u8>, Format, PathBuf)> {
         }
     };
     let bytes = std::fs::read(path).map_err(|source| Failure::file("read", path, &source))?;
-    Ok((bytes, format, path.parent().unwrap_or(Path::new("")).to_path_buf()))
+    let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(Text { bytes, format, base, name: path.display().to_string() })
 }
 
 fn in_folder(folder: &Path) -> Result<PathBuf> {
@@ -116,10 +128,12 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
 /// Reads a document that may name images to be made. Faults of a mapping are kept for [`Source::check`], so that all
 /// are told at once.
 pub(crate) fn read(bytes: &[u8], format: Format, base: &Path) -> Result<Source, Vec<FieldError>> {
-    let tree = manifest::tree(bytes, format)?;
-    let text = String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').to_owned();
+    let (tree, positions) = manifest::tree_and_places(bytes, format);
+    let tree = tree?;
+    let text = written(bytes);
     let (images, places, faults) = (Vec::new(), Vec::new(), Vec::new());
-    let mut source = Source { base: base.to_path_buf(), text, format, tree, images, places, faults };
+    let mut source =
+        Source { base: base.to_path_buf(), text, format, tree, positions, images, places, faults };
     for pointer in pointers(&source.tree) {
         let Some(Value::Object(members)) = source.tree.pointer(&pointer) else { continue };
         match origin(&pointer, members) {
@@ -138,6 +152,12 @@ pub(crate) fn read(bytes: &[u8], format: Format, base: &Path) -> Result<Source, 
         }
     }
     Ok(source)
+}
+
+/// The text that places count in: without its byte order mark.
+pub(crate) fn written(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
 }
 
 /// Every place of a manifest that names an image.
@@ -220,33 +240,42 @@ fn image(text: &str) -> Option<From> {
     }
 }
 
-/// Every fault of a whole manifest that can be seen without a platform.
-pub(crate) fn check_manifest(bytes: &[u8], format: Format) -> Result<Document, Vec<FieldError>> {
-    let document = manifest::parse(bytes, format)?;
-    let faults = manifest::lint(&document.manifest, None);
-    if faults.is_empty() { Ok(document) } else { Err(faults) }
+/// All that can be said about a manifest without a platform.
+pub(crate) struct Judged {
+    /// Where the shape is good.
+    pub(crate) document: Option<Document>,
+    pub(crate) errors: Vec<FieldError>,
+    pub(crate) warnings: Vec<FieldError>,
 }
 
 impl Source {
     /// The manifest with made-up digests, or every fault: of the mappings, of what they name, of all the rest.
     pub(crate) fn check(&self) -> Result<Document, Vec<FieldError>> {
+        let Judged { document, errors, .. } = self.judge();
+        document.filter(|_| errors.is_empty()).ok_or(errors)
+    }
+
+    pub(crate) fn judge(&self) -> Judged {
         let made_up = |number: usize| {
             let text = self.images.get(number).map_or_else(String::new, |image| format!("{image:?}"));
             format!("{MADE_UP}@{}", Digest::of(text.as_bytes()))
         };
-        let checked = if self.places.is_empty() {
-            check_manifest(self.text.as_bytes(), self.format)
+        let parsed = if self.places.is_empty() {
+            manifest::parse(self.text.as_bytes(), self.format)
         } else {
-            check_manifest(self.with(made_up).to_string().as_bytes(), Format::Json)
+            manifest::parse(self.with(made_up).to_string().as_bytes(), Format::Json)
         };
-        let mut faults = self.faults.clone();
-        faults.extend(self.missing());
-        if faults.is_empty() {
-            return checked;
-        }
-        faults.extend(checked.err().unwrap_or_default());
-        faults.sort_by(|one, other| one.path.cmp(&other.path).then(one.code.cmp(other.code)));
-        Err(faults)
+        let (document, mut errors) = match parsed {
+            Ok(document) => {
+                let errors = manifest::lint(&document.manifest, None);
+                (Some(document), errors)
+            }
+            Err(errors) => (None, errors),
+        };
+        errors.extend(self.faults.iter().cloned().chain(self.missing()));
+        errors.sort_by(|one, other| one.path.cmp(&other.path).then(one.code.cmp(other.code)));
+        let warnings = document.iter().flat_map(|document| manifest::advise(&document.manifest)).collect();
+        Judged { document, errors, warnings }
     }
 
     /// Folders and files that are not there, or are not what they should be.
@@ -309,24 +338,21 @@ impl Source {
 
     /// The text with nothing changed but the mappings. None where their places cannot be told.
     fn rewritten(&self, references: &[String]) -> Option<String> {
-        let spans = spans::of_mappings(&self.text)?;
         let mut changes: Vec<(Range<usize>, &String)> = Vec::new();
         for (pointer, number) in &self.places {
-            changes.push((spans.get(pointer)?.clone(), references.get(*number)?));
+            changes.push((self.positions.find(pointer)?.value.clone(), references.get(*number)?));
         }
         changes.sort_by_key(|(span, _)| span.start);
-        let mut letters = self.text.chars();
         let (mut out, mut at) = (String::new(), 0);
         for (span, reference) in changes {
-            out.extend(letters.by_ref().take(span.start.checked_sub(at)?));
-            letters.by_ref().take(span.len()).for_each(drop);
+            out.push_str(self.text.get(at..span.start)?);
             at = span.end;
             match self.format {
                 Format::Json => out.push_str(&Value::String(reference.clone()).to_string()),
                 Format::Yaml | Format::Guess => out.push_str(reference),
             }
         }
-        out.extend(letters);
+        out.push_str(self.text.get(at..)?);
         Some(out)
     }
 }

@@ -184,14 +184,18 @@ fn a_folder_holds_one_manifest() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(open(folder.path()).unwrap_err().exit_code(), 2);
     std::fs::write(folder.path().join("app.yaml"), "x").unwrap();
-    let (bytes, format, base) = open(folder.path()).unwrap();
-    assert_eq!((bytes.as_slice(), format, base.as_path()), (&b"x"[..], Format::Yaml, folder.path()));
+    let text = open(folder.path()).unwrap();
+    assert_eq!((text.bytes.as_slice(), text.format), (&b"x"[..], Format::Yaml));
+    assert_eq!(
+        (text.base.as_path(), text.name),
+        (folder.path(), folder.path().join("app.yaml").display().to_string())
+    );
     std::fs::write(folder.path().join("app.json"), "x").unwrap();
     assert_eq!(open(folder.path()).unwrap_err().exit_code(), 2, "two could differ");
     for (name, format) in [("a.json", Format::Json), ("a.yaml", Format::Yaml), ("a.yml", Format::Yaml)] {
         let path = folder.path().join(name);
         std::fs::write(&path, "x").unwrap();
-        assert_eq!(open(&path).unwrap().1, format);
+        assert_eq!(open(&path).unwrap().format, format);
     }
     std::fs::write(folder.path().join("a.txt"), "x").unwrap();
     assert_eq!(open(&folder.path().join("a.txt")).unwrap_err().exit_code(), 2);

@@ -5,6 +5,7 @@ use clap::FromArgMatches as _;
 use crate::args::Cli;
 use crate::command;
 
+mod findings;
 pub(crate) mod samples;
 mod views;
 
@@ -18,8 +19,10 @@ allocation release
 allocation request
 app catalog
 app deprecate
+app diff
 app form
 app get
+app init
 app list
 app move
 app publish
@@ -242,6 +245,11 @@ fn lines_that_people_type_are_understood() {
         "gpuaas allocation request --sku s --name a --note why --wait --timeout 30s",
         "gpuaas allocation release a --wait --yes",
         "gpuaas app register -",
+        "gpuaas app validate ./hello --deny-warnings -o json",
+        "gpuaas app init",
+        "gpuaas app init notebook ./mine",
+        "gpuaas app init --list",
+        "gpuaas app diff hello@1.0.0 ./hello --exit-code",
         "gpuaas app publish ./hello --project lab --visibility tenant --key k.pem --lock l.yaml --release --entitle --reason r",
         "gpuaas app release hello 1.0.0 --reason reviewed",
         "gpuaas artifact list --app hello --visible --limit 3",
@@ -297,6 +305,8 @@ fn lines_that_people_type_are_understood() {
         "gpuaas allocation list --all --project lab",
         "gpuaas allocation deny a",
         "gpuaas app move hello 1.0.0 --to nowhere",
+        "gpuaas app init rocket",
+        "gpuaas app diff hello@1.0.0",
         "gpuaas app publish hello 1.0.0",
         "gpuaas app publish hello --entitle",
         "gpuaas app publish hello --visibility world",

@@ -34,6 +34,11 @@ pub fn member_at(object: &str, name: &str) -> String {
     format!("{object}/{}", shown.replace('~', "~0").replace('/', "~1"))
 }
 
+/// A step of a JSON pointer as the name it stands for.
+pub fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
 /// Characters that have no business in a name and would let it lie in a log, a terminal or a page: controls
 /// (NUL among them) and the bidirectional and zero-width formatting marks.
 pub fn is_deceptive(c: char) -> bool {

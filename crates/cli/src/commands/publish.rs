@@ -33,11 +33,12 @@ use self::report::{Report, share};
 use super::registry::{VISIBILITIES, parse_visibility};
 use crate::app::App;
 use crate::args::{ProjectArg, Reason};
+use crate::diagnostics::shown_in;
 use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::session::{Session, parse};
 use crate::signing;
-use crate::source::{self, Locked, Source};
+use crate::source::{self, Locked, Source, Text};
 
 /// What each part takes of the whole, in percent.
 const BUILDING: Range<u8> = 1..50;
@@ -84,10 +85,10 @@ pub(crate) struct PublishArgs {
 }
 
 pub(crate) async fn run(app: &App, args: PublishArgs) -> Result<()> {
-    let (bytes, format, base) = source::open(&args.path)?;
-    let (source, document) = source::read(&bytes, format, &base)
+    let text = source::open(&args.path)?;
+    let (source, document) = source::read(&text.bytes, text.format, &text.base)
         .and_then(|source| source.check().map(|document| (source, document)))
-        .map_err(|faults| faulty(&faults))?;
+        .map_err(|faults| shown_in(&text, &app.printer, faulty(&faults)))?;
     let visibility = args.visibility.as_deref().map(parse_visibility).transpose()?;
     let session = app.session()?;
     let project = session.project_or_default(args.project.project.as_deref()).await?;
@@ -103,6 +104,7 @@ pub(crate) async fn run(app: &App, args: PublishArgs) -> Result<()> {
     let run = Run {
         session: &session,
         args: &args,
+        text: &text,
         source: &source,
         document: &document,
         report: &report,
@@ -142,6 +144,7 @@ fn may_publish(who: &Whoami) -> bool {
 struct Run<'a> {
     session: &'a Session<'a>,
     args: &'a PublishArgs,
+    text: &'a Text,
     source: &'a Source,
     document: &'a Document,
     report: &'a Report<'a>,

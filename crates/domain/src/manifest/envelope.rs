@@ -111,10 +111,32 @@ pub enum ArtifactKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SupportLevel {
-    Experimental,
-    Community,
-    Partner,
+    /// Its publisher stands for it and mends it.
     Supported,
+    /// To be tried; it may change or go.
+    #[serde(alias = "experimental")]
+    Preview,
+    /// Kept by its users.
+    #[serde(alias = "partner")]
+    Community,
+    /// Still there, no longer looked after.
+    Deprecated,
+}
+
+impl SupportLevel {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Supported => "supported",
+            Self::Preview => "preview",
+            Self::Community => "community",
+            Self::Deprecated => "deprecated",
+        }
+    }
+
+    /// A name of today, or one that older manifests were stored with.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name)).ok()
+    }
 }
 
 /// Which allocations can run the app. Every key filters.

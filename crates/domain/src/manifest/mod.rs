@@ -14,12 +14,14 @@
 mod amount;
 mod blocks;
 mod delivery;
+pub mod diff;
 mod envelope;
 mod forbidden;
 mod formats;
 pub mod ladder;
 mod lint;
 mod parameters;
+mod places;
 mod profile;
 mod read;
 mod runtime;
@@ -49,11 +51,12 @@ pub use envelope::{
     ArtifactKind, CapacityShape, Compatibility, ExtensionKind, Manifest, MeterKind, Metering, SupportLevel,
     Ui,
 };
-pub use lint::{RENDERERS, lint};
+pub use lint::{Allowed, CODES, Code, Internet, RENDERERS, Severity, advise, find_code, lint};
 pub use parameters::{
     FieldHint, HintGroup, ItemType, Items, Parameter, ParameterFormat, ParameterOwner, ParameterType,
     UiHints, Widget,
 };
+pub use places::{Mark, Place, Places, Position, position};
 pub use profile::{Component, Image, MAIN, Profile};
 pub use read::{Format, MAX_BYTES};
 pub use runtime::{
@@ -106,6 +109,11 @@ impl Document {
 /// The tree that a document spells, whatever it means: for callers that complete it before it is a manifest.
 pub fn tree(bytes: &[u8], format: Format) -> Result<Value, Vec<FieldError>> {
     read::tree(bytes, format)
+}
+
+/// The tree, and where each of its parts stands in the text, as far as that could be read.
+pub fn tree_and_places(bytes: &[u8], format: Format) -> (Result<Value, Vec<FieldError>>, Places) {
+    read::tree_and_places(bytes, format)
 }
 
 /// Reads a manifest, or lists all its faults of shape, in the order of their pointers.

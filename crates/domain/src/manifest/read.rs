@@ -6,6 +6,7 @@
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::places::{self, Places, Recorder};
 use super::walk::{join, pointer};
 use super::yaml;
 use crate::FieldError;
@@ -22,20 +23,41 @@ pub enum Format {
 }
 
 pub(super) fn tree(bytes: &[u8], format: Format) -> Result<Value, Vec<FieldError>> {
+    read(bytes, format, None)
+}
+
+/// The tree, and where its parts stand as far as the text could be read.
+pub(super) fn tree_and_places(bytes: &[u8], format: Format) -> (Result<Value, Vec<FieldError>>, Places) {
+    let mut note = Recorder::default();
+    let tree = read(bytes, format, Some(&mut note));
+    (tree, note.finish(bytes.len()))
+}
+
+fn read(bytes: &[u8], format: Format, note: Option<&mut Recorder>) -> Result<Value, Vec<FieldError>> {
     if bytes.len() > MAX_BYTES {
         return Err(one("document_too_large", format!("A manifest has at most {MAX_BYTES} bytes.")));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        one("malformed_document", format!("The text is not UTF-8 at byte {}.", error.valid_up_to()))
-    })?;
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.valid_up_to();
+            if let Some(note) = note {
+                note.stop(at);
+            }
+            return Err(one("malformed_document", format!("The text is not UTF-8 at byte {at}.")));
+        }
+    };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.contains('\0') {
+    if let Some(at) = text.find('\0') {
+        if let Some(note) = note {
+            note.stop(at);
+        }
         return Err(one("malformed_document", "The text holds a NUL character."));
     }
     match format {
-        Format::Json => json(text),
-        Format::Guess if text.trim_start().starts_with('{') => json(text),
-        Format::Yaml | Format::Guess => yaml::tree(text),
+        Format::Json => json(text, note),
+        Format::Guess if text.trim_start().starts_with('{') => json(text, note),
+        Format::Yaml | Format::Guess => yaml::tree(text, note),
     }
 }
 
@@ -51,7 +73,10 @@ pub(super) fn too_deep(path: &str) -> FieldError {
     FieldError::new(pointer(path), "document_too_deep", format!("At most {MAX_DEPTH} levels are read."))
 }
 
-fn json(text: &str) -> Result<Value, Vec<FieldError>> {
+fn json(text: &str, mut note: Option<&mut Recorder>) -> Result<Value, Vec<FieldError>> {
+    if let Some(note) = &mut note {
+        places::of_json(text, note);
+    }
     let mut faults = Vec::new();
     let mut reader = serde_json::Deserializer::from_str(text);
     let node = Node { path: String::new(), depth: 0, faults: &mut faults };
@@ -61,10 +86,17 @@ fn json(text: &str) -> Result<Value, Vec<FieldError>> {
         Ok(_) => Err(faults),
         Err(_) if faults.iter().any(|fault| fault.code == "document_too_deep") => Err(faults),
         // The reader's own words may quote the document: only the place is passed on.
-        Err(error) => Err(one(
-            "malformed_document",
-            format!("The text is not JSON at line {}, column {}.", error.line(), error.column()),
-        )),
+        Err(error) => {
+            let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len);
+            let at = before.sum::<usize>() + error.column().saturating_sub(1);
+            if let Some(note) = note {
+                note.stop(at);
+            }
+            Err(one(
+                "malformed_document",
+                format!("The text is not JSON at line {}, column {}.", error.line(), error.column()),
+            ))
+        }
     }
 }
 

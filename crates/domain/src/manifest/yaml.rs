@@ -6,18 +6,34 @@
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use serde_json::{Map, Number, Value};
 
+use super::places::Recorder;
 use super::read::{MAX_DEPTH, duplicate, one, too_deep};
 use super::walk::{join, pointer};
 use crate::FieldError;
 
 type Faults = Vec<FieldError>;
 
-pub(super) fn tree(text: &str) -> Result<Value, Faults> {
+pub(super) fn tree(text: &str, note: Option<&mut Recorder>) -> Result<Value, Faults> {
     let mut build = Build { open: Vec::new(), root: None, documents: 0, faults: Vec::new() };
+    let mut noting = note.map(|note| Noting { text, letters: Letters::new(text), note, last: 0 });
     for event in Parser::new_from_str(text) {
         match event {
-            Ok((event, at)) => build.event(event, at)?,
-            Err(error) => return Err(vec![malformed(&error)]),
+            Ok((event, at)) => {
+                if let Some(noting) = &mut noting {
+                    noting.event(&event, at);
+                }
+                let read = build.event(event, at);
+                if let (Some(noting), Err(_)) = (&mut noting, &read) {
+                    noting.note.stop(noting.letters.byte(at.start.index()));
+                }
+                read?;
+            }
+            Err(error) => {
+                if let Some(noting) = &mut noting {
+                    noting.note.stop(noting.letters.byte(error.marker().index()));
+                }
+                return Err(vec![malformed(&error)]);
+            }
         }
     }
     match build.root {
@@ -35,6 +51,111 @@ fn malformed(error: &ScanError) -> FieldError {
         "malformed_document",
         format!("The text is not YAML at line {}, column {}.", at.line(), at.col() + 1),
     )
+}
+
+/// Bytes of a text by the number of their character, which is how the parser counts.
+struct Letters {
+    /// Empty where both are the same.
+    starts: Vec<usize>,
+    length: usize,
+}
+
+impl Letters {
+    fn new(text: &str) -> Self {
+        let starts =
+            if text.is_ascii() { Vec::new() } else { text.char_indices().map(|(at, _)| at).collect() };
+        Self { starts, length: text.len() }
+    }
+
+    fn byte(&self, letter: usize) -> usize {
+        if self.starts.is_empty() {
+            return letter.min(self.length);
+        }
+        self.starts.get(letter).copied().unwrap_or(self.length)
+    }
+}
+
+/// Tells the recorder where things stand.
+struct Noting<'a> {
+    text: &'a str,
+    letters: Letters,
+    note: &'a mut Recorder,
+    /// The end of the last word: what is written in block style ends there, and not where the next thing begins.
+    last: usize,
+}
+
+impl Noting<'_> {
+    fn event(&mut self, event: &Event<'_>, at: Span) {
+        let (start, end) = (self.letters.byte(at.start.index()), self.letters.byte(at.end.index()));
+        match event {
+            Event::Scalar(word, style, ..) => {
+                // For nothing at all the parser gives the place of whatever comes next.
+                let nothing = word.is_empty() && *style == ScalarStyle::Plain;
+                let span = if nothing {
+                    let after = self.after_mark();
+                    after..after
+                } else {
+                    self.start_of(start, *style)..self.trimmed(start, end, *style)
+                };
+                self.last = self.last.max(span.end);
+                if self.note.wants_key() {
+                    self.note.key(word, span);
+                } else {
+                    self.note.scalar(span);
+                }
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) => {
+                self.note.begin(start, matches!(event, Event::SequenceStart(..)));
+                self.last = self.last.max(start);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                // The parser counts what follows the bracket up to the next thing to its end.
+                let flow = self.note.start().is_some_and(|start| self.text[start..].starts_with(['{', '[']));
+                if flow {
+                    self.last = start + 1;
+                }
+                self.note.end(self.last);
+            }
+            Event::Alias(_)
+            | Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+        }
+    }
+
+    /// Behind the colon or dash that comes next; where there is none, behind the last word.
+    fn after_mark(&self) -> usize {
+        let next = self.next_word(self.last);
+        if self.text[next..].starts_with([':', '-']) { next + 1 } else { self.last }
+    }
+
+    /// What comes after blanks and comments.
+    fn next_word(&self, from: usize) -> usize {
+        let mut rest = self.text[from..].trim_start();
+        while let Some(comment) = rest.strip_prefix('#') {
+            rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
+        self.text.len() - rest.len()
+    }
+
+    /// A block of text begins with its `|` or `>`; the parser gives the place of its first line.
+    fn start_of(&self, start: usize, style: ScalarStyle) -> usize {
+        if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+            return start;
+        }
+        let head = self.next_word(self.after_mark());
+        if head < start && self.text[head..].starts_with(['|', '>']) { head } else { start }
+    }
+
+    /// Without the blanks behind it; the line ends of a block of text are part of it.
+    fn trimmed(&self, start: usize, end: usize, style: ScalarStyle) -> usize {
+        let Some(word) = self.text.get(start..end) else { return end };
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let kept = if is_block { word.trim_end_matches(' ') } else { word.trim_end() };
+        start + kept.len()
+    }
 }
 
 /// A list or object whose end has not come yet.

@@ -54,7 +54,9 @@ fn version_view(version: &StoredVersion) -> AppVersion {
         artifact_kind: text("artifact_kind").unwrap_or_default(),
         artifact_ref: text("artifact_ref").unwrap_or_default(),
         publisher: text("publisher"),
-        support_level: text("support_level"),
+        // Older manifests were stored with other names of the same levels.
+        support_level: text("support_level")
+            .map(|name| manifest::SupportLevel::parse(&name).map_or(name, |level| level.name().to_owned())),
         notes: text("notes"),
         description: text("description"),
         ui: version.manifest.get("ui").and_then(ui_view),

@@ -13,6 +13,7 @@ use super::push::Way;
 use super::{PUSHING, Run, origin};
 use serde_json::Value;
 
+use crate::diagnostics::shown_in;
 use crate::failure::{Exit, Failure, Result};
 use crate::json::Raw;
 use crate::session::parse;
@@ -124,7 +125,10 @@ impl Run<'_> {
         }
         let content_type = if locked.json { "application/json" } else { "application/yaml" };
         let bytes = locked.text.clone().into_bytes();
-        Ok(self.session.client.call_with_document(Route::ManifestRegister, &[], bytes, content_type).await?)
+        let sent =
+            self.session.client.call_with_document(Route::ManifestRegister, &[], bytes, content_type).await;
+        // Digests stand in the text that was sent, and all else as in the author's own.
+        sent.map_err(|error| shown_in(self.text, self.session.printer(), error.into()))
     }
 
     /// Channel by channel to the one that counts here.

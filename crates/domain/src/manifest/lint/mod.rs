@@ -1,5 +1,8 @@
 //! The rules of the platform over a manifest of good shape. All faults, each with its pointer; no value is repeated.
 
+mod advice;
+mod class;
+mod codes;
 mod composition;
 mod container;
 mod expressions;
@@ -13,6 +16,10 @@ use super::profile::engines_of;
 use super::{ArtifactKind, ComponentClass, ExecutionEngine, Expose, Manifest, RuntimeBackend};
 use crate::FieldError;
 use crate::artifact::RegistryNames;
+
+pub use advice::advise;
+pub use class::{Allowed, Internet};
+pub use codes::{CODES, Code, Severity, find_code};
 
 /// Renderers that the platform owns.
 pub const RENDERERS: &[&str] = &["vllm_openai"];
@@ -29,6 +36,7 @@ pub fn lint(manifest: &Manifest, registry: Option<&RegistryNames>) -> Vec<FieldE
     ui(manifest, &mut faults);
     engines(manifest, &mut faults);
     composition::check(manifest, &mut faults);
+    class::check(manifest, &mut faults);
     resources::check(manifest, &mut faults);
     parameters::check(manifest, &mut faults);
     expressions::check(manifest, &mut faults);

@@ -168,6 +168,32 @@ fn the_schema_uses_only_what_the_walk_knows() {
     assert_eq!(unknown, Vec::<String>::new());
 }
 
+/// U-29: four levels, and the names of before still mean something in what was stored with them.
+#[test]
+fn support_levels_are_four_and_old_names_stay_readable() {
+    for (name, level) in [
+        ("supported", SupportLevel::Supported),
+        ("preview", SupportLevel::Preview),
+        ("community", SupportLevel::Community),
+        ("deprecated", SupportLevel::Deprecated),
+    ] {
+        assert_eq!(faults(&with(sample(), "/support_level", json!(name))), [], "{name}");
+        assert_eq!((SupportLevel::parse(name), level.name()), (Some(level), name));
+    }
+    for (old, level) in [("experimental", SupportLevel::Preview), ("partner", SupportLevel::Community)] {
+        let document = with(sample(), "/support_level", json!(old));
+        assert_eq!(
+            faults(&document),
+            [("/support_level".to_owned(), "invalid_value")],
+            "{old} is not written any more"
+        );
+        assert_eq!(Document::from_stored(document).unwrap().manifest.support_level, Some(level));
+        assert_eq!(SupportLevel::parse(old), Some(level));
+    }
+    assert_eq!(SupportLevel::parse("gold"), None);
+    assert!(!json_schema()["$defs"]["SupportLevel"].to_string().contains("experimental"));
+}
+
 /// the source of the smallest app is good once a digest is put in.
 #[test]
 fn hello_web_is_a_good_manifest() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::*;
 use super::{composition, registries, sample};
 
-fn any_json() -> impl Strategy<Value = Value> {
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -26,7 +26,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
+pub(super) fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
         Value::Array(items) => {

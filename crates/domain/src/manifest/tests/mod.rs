@@ -1,8 +1,12 @@
 //! The sample of the papers, one table of refusals, and laws that hold for any input.
 
+mod advice;
+mod codes;
+mod diff;
 mod expressions;
 mod golden;
 mod laws;
+mod places;
 mod reading;
 mod refusals;
 

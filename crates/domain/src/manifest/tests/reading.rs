@@ -106,7 +106,7 @@ fn what_is_no_document_is_said_to_be_none() {
 /// The core schema of YAML 1.2.
 #[test]
 fn plain_words_are_read_by_the_core_schema() {
-    let read = |text: &str| yaml::tree(text).unwrap();
+    let read = |text: &str| yaml::tree(text, None).unwrap();
     for (text, value) in [
         ("no", serde_json::json!("no")),
         ("true", serde_json::json!(true)),
