@@ -1,9 +1,12 @@
 //! The node agent's own form: a [`WorkloadSpec`].
 
+use std::collections::BTreeMap;
+
 use gpuaas_agent_protocol::spec::{
-    ComponentSpec, EnvVar, GpuBinding, ImageGrant, Port, RestartBudget, Scratch, WorkloadSpec,
+    ComponentSpec, EnvVar, GpuBinding, ImageGrant, Port, RestartBudget, Scratch, VolumeMount, WorkloadSpec,
 };
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::manifest::{Component, Expose, Image, Mount, Profile};
 
@@ -18,6 +21,8 @@ pub struct Bindings {
     pub memory_mib: u32,
     /// On the node's 127.0.0.1, for the first private port.
     pub host_port: Option<u16>,
+    /// The volumes at the profile's mounts, by their names, and whether they are for reading only. The others are scratch.
+    pub volumes: BTreeMap<String, (Uuid, bool)>,
 }
 
 /// One component on one node. A profile with more is for another engine.
@@ -48,9 +53,15 @@ fn render_component(
         })
         .collect();
     let sees = |mount: &&Mount| mount.components.is_empty() || mount.components.contains(&component.name);
-    // Until a project has volumes, every declared place is scratch: it dies with the instance.
-    let mounts = profile.mounts.iter().filter(sees);
-    let mounts = mounts.map(|mount| Scratch { name: mount.name.clone(), path: mount.path.clone() });
+    let (volumes, mounts): (Vec<&Mount>, Vec<&Mount>) =
+        profile.mounts.iter().filter(sees).partition(|mount| bindings.volumes.contains_key(&mount.name));
+    // What no volume stands at is scratch: it dies with the instance.
+    let mounts =
+        mounts.into_iter().map(|mount| Scratch { name: mount.name.clone(), path: mount.path.clone() });
+    let volumes = volumes.into_iter().map(|mount| {
+        let (id, read_only) = bindings.volumes[&mount.name];
+        VolumeMount { id, path: mount.path.clone(), read_only }
+    });
     ComponentSpec {
         name: component.name.clone(),
         image: ImageGrant { reference: image.reference.clone() },
@@ -67,6 +78,7 @@ fn render_component(
         read_only_root: component.read_only_root,
         tmpfs: component.tmpfs.clone(),
         scratch: component.scratch.iter().cloned().chain(mounts).collect(),
+        volumes: volumes.collect(),
         gpus: bindings.gpus.clone(),
         ports,
         readiness: component.readiness.clone(),
