@@ -140,6 +140,7 @@ pub struct Plan {
     pub host_port: Option<u16>,
     pub endpoints: Vec<Endpoint>,
     /// What stands at each place for storage.
+    #[serde(default)]
     pub mounts: Vec<PlannedMount>,
     /// The allocation's prices; a launch adds nothing to them.
     pub prices: Vec<Price>,
