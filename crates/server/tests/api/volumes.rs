@@ -67,7 +67,8 @@ impl Scene {
     }
 
     async fn reaches(&self, p: &TestPlatform, id: &str, state: &str) {
-        p.until(&format!("volume {id} is {state}"), async || self.volume(p, id).await["state"] == state).await;
+        p.until(&format!("volume {id} is {state}"), async || self.volume(p, id).await["state"] == state)
+            .await;
     }
 
     async fn away(&mut self, p: &TestPlatform) {
@@ -198,8 +199,8 @@ both_databases! {
         assert_eq!(scene.volume(&p, &id).await["attachments"][0]["instance_id"], json!(first));
         // Ten at once: one gets it, and the database says so.
         scene.end(&p, &first).await;
-        let racing = scene.wish(&workspace(&id));
-        let answers = join_all((0..10).map(|_| p.admin.call(Route::InstanceCreate, &[project], Some(&racing)))).await;
+        let (racing, place) = (scene.wish(&workspace(&id)), [project]);
+        let answers = join_all((0..10).map(|_| p.admin.call(Route::InstanceCreate, &place, Some(&racing)))).await;
         assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 1);
         for answer in answers.into_iter().filter(|answer| answer.status != 202) {
             answer.expect_error(409, "volume_in_use");
@@ -252,8 +253,8 @@ both_databases! {
         // And what is no volume.
         for (body, code, path) in [
             (json!({"name": "No Slug", "allocation_id": scene.ready.allocation}), "validation_failed", "/name"),
-            (json!({"name": "x", "allocation_id": theirs}), "validation_failed", "/allocation_id"),
-            (json!({"name": "x", "allocation_id": scene.ready.allocation, "size_mib": 0}), "validation_failed", "/size_mib"),
+            (json!({"name": "more", "allocation_id": theirs}), "validation_failed", "/allocation_id"),
+            (json!({"name": "more", "allocation_id": scene.ready.allocation, "size_mib": 0}), "validation_failed", "/size_mib"),
         ] {
             let answer = p.admin.call(Route::VolumeCreate, &[project], Some(&body)).await.expect_error(400, code);
             assert_ne!(fault(&answer, path), "(none)", "{}", answer.text);
