@@ -40,6 +40,7 @@ CREATE TABLE volume_attachments (
 CREATE UNIQUE INDEX volume_attachments_writer ON volume_attachments (volume_id) WHERE NOT read_only AND released_at IS NULL;
 CREATE UNIQUE INDEX volume_attachments_mount ON volume_attachments (instance_id, mount) WHERE released_at IS NULL;
 CREATE INDEX volume_attachments_volume ON volume_attachments (volume_id, released_at);
+CREATE INDEX volume_attachments_project ON volume_attachments (project_id, released_at);
 
 -- Orders to remove the bytes of volumes, unsigned, as in node_tasks. A volume is removed once, so there is one for each.
 CREATE TABLE volume_tasks (

@@ -173,6 +173,34 @@ impl Session {
         Ok(Some(KnownVolume { volume, holders }))
     }
 
+    /// Those of the scope that are not deleted, each with who holds it.
+    pub async fn list_known_volumes(
+        &mut self,
+        scope: TenantScope,
+        page: &PageRequest,
+    ) -> Result<Vec<KnownVolume>> {
+        let volumes = self.list_volumes(scope, None, page).await?.items;
+        if volumes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = fetch!(
+            self,
+            AttachmentRow,
+            "SELECT a.volume_id, a.instance_id, i.name AS instance_name, a.mount, a.read_only, a.held_at \
+             FROM volume_attachments a JOIN app_instances i ON i.id = a.instance_id \
+             WHERE ($1 IS NULL OR a.tenant_id = $1) AND ($2 IS NULL OR a.project_id = $2) AND a.released_at IS NULL \
+             ORDER BY a.held_at, a.id",
+            scope.tenant().map(TenantId::uuid),
+            scope.project().map(ProjectId::uuid)
+        )?;
+        let held: Vec<Attachment> = rows.into_iter().map(Attachment::from).collect();
+        let known = volumes.into_iter().map(|volume| {
+            let holders = held.iter().filter(|one| one.volume_id == volume.id).cloned().collect();
+            KnownVolume { volume, holders }
+        });
+        Ok(known.collect())
+    }
+
     pub async fn count_volumes(&mut self, project: ProjectId) -> Result<i64> {
         scalar!(
             self,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use gpuaas_domain::allocation::{AllocationState, Sku};
 use gpuaas_domain::iam::{Permission, Permit};
-use gpuaas_domain::ids::{AllocationId, ProjectId, SkuId, TenantId, VolumeId};
+use gpuaas_domain::ids::{AllocationId, ProjectId, SkuId, TenantId};
 use gpuaas_domain::launch_form::{self, Choices, Form, FormView, NamedTarget, Wanted};
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::page::PageRequest;
@@ -104,14 +104,11 @@ async fn check_room(
 /// The project's volumes with their holders, and those asked for whatever they are.
 async fn volumes(session: &mut Session, permit: &Permit, wanted: &Wanted) -> Result<Vec<KnownVolume>> {
     let scope = permit.tenant_scope();
-    let mut ids: Vec<VolumeId> =
-        session.list_volumes(scope, None, &first_page()).await?.items.iter().map(|one| one.id).collect();
-    ids.extend(wanted.wish.mounts.values().filter_map(MountSource::volume));
-    ids.sort_unstable();
-    ids.dedup();
-    let mut all = Vec::with_capacity(ids.len());
-    for id in ids {
-        all.extend(session.find_known_volume(scope, id).await?);
+    let mut all = session.list_known_volumes(scope, &first_page()).await?;
+    for id in wanted.wish.mounts.values().filter_map(MountSource::volume) {
+        if all.iter().all(|known| known.volume.id != id) {
+            all.extend(session.find_known_volume(scope, id).await?);
+        }
     }
     Ok(all)
 }
