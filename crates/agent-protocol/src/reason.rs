@@ -52,6 +52,7 @@ reasons! {
     SpecRefused = "spec_refused", "The node's own rules refuse what it was asked to run.";
     TaskRefused = "task_refused", "The node refused the order.";
     SecretUnavailable = "secret_unavailable", "A secret the app needs cannot be had at the moment.";
+    VolumeUnusable = "volume_unusable", "A volume cannot be mounted: its files belong to another user, or it is being removed.";
     StopFailed = "stop_failed", "The app could not be torn down.";
     NodeForgotten = "node_forgotten", "The node was forgotten or revoked while the instance was on it.";
     DeadlineExceeded = "deadline_exceeded", "The operation made no progress before its deadline.";

@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 const CONTEXT: &[u8] = b"gpuaas-receipt-v1\0";
 
-/// What a node attests after it removed an instance and looked again.
+/// What a node attests after it removed an instance, or a volume, and looked again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
+    /// The instance's, or the volume's.
     pub instance_id: Uuid,
     pub node_id: Uuid,
     pub generation: u64,
@@ -20,6 +21,9 @@ pub struct Receipt {
     pub removed: Vec<Removed>,
     /// What was looked for afterwards, and how many were found: all zero.
     pub left: Left,
+    /// Volumes that were mounted and stay where they are: they outlive instances.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes_kept: Vec<Uuid>,
     /// The node's idea of server time, microseconds since 1970.
     pub checked_at: i64,
     /// True where no real container was ever started.

@@ -21,6 +21,7 @@ pub struct NodeReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstanceReport {
+    /// The instance, or the volume whose removal was ordered: of such a one there is only accepted, removing, removed.
     pub instance_id: Uuid,
     /// The generation this is about.
     pub generation: u64,

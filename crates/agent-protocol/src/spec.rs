@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::image::ImageRef;
 use crate::inventory::Vendor;
@@ -56,6 +57,9 @@ pub struct ComponentSpec {
     pub tmpfs: Vec<Tmpfs>,
     #[serde(default)]
     pub scratch: Vec<Scratch>,
+    // Left out where there is none: what was rendered before there were volumes keeps its bytes and its digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<VolumeMount>,
     #[serde(default)]
     pub gpus: Vec<GpuBinding>,
     #[serde(default)]
@@ -114,6 +118,16 @@ pub struct Tmpfs {
 pub struct Scratch {
     pub name: String,
     pub path: String,
+}
+
+/// A folder below the node's volumes root that outlives the instance. Which folder follows from the id alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeMount {
+    pub id: Uuid,
+    pub path: String,
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 /// One device, exactly this one.
@@ -221,6 +235,11 @@ const PATH_DENIED: &[&str] = &[
 ];
 
 impl WorkloadSpec {
+    /// Every volume that any component mounts.
+    pub fn volume_ids(&self) -> BTreeSet<Uuid> {
+        self.components.iter().flat_map(|component| &component.volumes).map(|volume| volume.id).collect()
+    }
+
     /// The allowlist. The first fault is enough: nobody but a forger meets it.
     pub fn check(&self) -> Result<(), SpecFault> {
         within("/components", self.components.len(), 1, MAX_COMPONENTS)?;
@@ -320,6 +339,7 @@ impl ComponentSpec {
     fn check_mounts(&self, at: &str) -> Result<(), SpecFault> {
         within(&format!("{at}/tmpfs"), self.tmpfs.len(), 0, MAX_MOUNTS)?;
         within(&format!("{at}/scratch"), self.scratch.len(), 0, MAX_MOUNTS)?;
+        within(&format!("{at}/volumes"), self.volumes.len(), 0, MAX_MOUNTS)?;
         let mut paths: Vec<&str> = Vec::new();
         let mut names = BTreeSet::new();
         for (index, tmpfs) in self.tmpfs.iter().enumerate() {
@@ -337,6 +357,14 @@ impl ComponentSpec {
                 );
             }
             paths.push(&scratch.path);
+        }
+        let mut ids = BTreeSet::new();
+        for (index, volume) in self.volumes.iter().enumerate() {
+            check_mount_path(&format!("{at}/volumes/{index}/path"), &volume.path)?;
+            if volume.id.is_nil() || !ids.insert(volume.id) {
+                return fault(format!("{at}/volumes/{index}/id"), "A volume has an id and is mounted once.");
+            }
+            paths.push(&volume.path);
         }
         paths.sort_unstable();
         if paths.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -32,6 +32,9 @@ pub enum Order {
     /// Take everything down and prove that nothing is left.
     #[serde(rename = "container.remove")]
     Remove { grace_seconds: u32 },
+    /// Take the bytes of a volume away and prove that nothing is left. The task's `instance_id` is the volume's.
+    #[serde(rename = "volume.remove")]
+    RemoveVolume { volume_id: Uuid },
 }
 
 impl Order {
@@ -40,6 +43,7 @@ impl Order {
             Self::Launch { .. } => "container.launch",
             Self::Stop { .. } => "container.stop",
             Self::Remove { .. } => "container.remove",
+            Self::RemoveVolume { .. } => "volume.remove",
         }
     }
 
@@ -54,6 +58,7 @@ pub struct Task {
     pub protocol: u16,
     pub task_id: Uuid,
     pub node_id: Uuid,
+    /// What the order is about: an instance, or the volume that is removed. Marks are kept and reports are made by it.
     pub instance_id: Uuid,
     /// Which wish of the control plane for this instance; a higher one replaces a lower one.
     pub generation: u64,

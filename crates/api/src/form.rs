@@ -2,9 +2,13 @@
 
 pub use gpuaas_domain::launch_form::{Form, FormAllocation, FormOffer, FormReason, FormVariant};
 
+use std::collections::BTreeMap;
+
 use gpuaas_domain::launch_form::Choices;
+use gpuaas_domain::volume::MountSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::instances::{LaunchRequest, ResourceWish};
 
@@ -15,6 +19,11 @@ pub struct AppForm {
     pub form: Form,
     /// What these choices make, ready for plan and launch.
     pub request: LaunchRequest,
+}
+
+/// Left out where all is scratch.
+pub fn mounts(chosen: &BTreeMap<String, MountSource>) -> Value {
+    if chosen.is_empty() { Value::Null } else { serde_json::to_value(chosen).unwrap_or_default() }
 }
 
 impl From<(Form, Choices)> for AppForm {
@@ -32,6 +41,7 @@ impl From<(Form, Choices)> for AppForm {
             resources: (resources != ResourceWish::default()).then_some(resources),
             host_port: choices.host_port,
             access: choices.access,
+            mounts: mounts(&choices.mounts),
             variant: choices.variant,
             values: choices.values,
             ..LaunchRequest::default()

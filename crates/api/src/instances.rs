@@ -16,10 +16,10 @@ use gpuaas_domain::artifact::TrustState;
 use gpuaas_domain::ids::{AllocationId, AppVersionId, InstanceId, NodeId, ProjectId, RevisionId, TenantId};
 use gpuaas_domain::instance::{ControlPlaneScope, MemberRole, OperatingMode, RuntimeBackend};
 use gpuaas_domain::launch::Plan;
-use gpuaas_domain::launch_form::MountSource;
 use gpuaas_domain::lifecycle::{Operation, Status};
 use gpuaas_domain::manifest::MountKind;
 use gpuaas_domain::text::Slug;
+pub use gpuaas_domain::volume::MountSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -66,6 +66,11 @@ pub struct LaunchRequest {
     #[schemars(length(max = 32))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub access: BTreeMap<String, AccessMode>,
+    /// What stands at the places for storage that the app declares, by their names; at the others scratch. Read by hand, so
+    /// that what has no business there is refused by name.
+    #[schemars(with = "BTreeMap<String, MountSource>", length(max = 32))]
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub mounts: Value,
     /// From a plan: refuse if the world has moved since.
     #[schemars(length(max = 80))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,6 +253,9 @@ pub struct InstanceMount {
     pub read_only: bool,
     /// What stands there.
     pub source: MountSource,
+    /// Of the volume, if one stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_name: Option<String>,
 }
 
 /// How people reach it.

@@ -16,6 +16,7 @@ pub mod observe;
 pub mod own_instance;
 pub mod routes;
 pub mod service_accounts;
+pub mod volumes;
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -2,7 +2,7 @@
 
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_domain::Timestamp;
-use gpuaas_domain::ids::{AllocationId, InstanceId, JoinTokenId, NodeId};
+use gpuaas_domain::ids::{AllocationId, InstanceId, JoinTokenId, NodeId, VolumeId};
 use gpuaas_domain::node::{GpuDevice, NodeStanding};
 use gpuaas_domain::text::Slug;
 use schemars::JsonSchema;
@@ -102,4 +102,7 @@ pub struct NodeDetail {
     pub allocations: Vec<AllocationId>,
     /// Instances on this node that are not decommissioned.
     pub instances: Vec<InstanceId>,
+    /// Lost if the node is revoked or forgotten.
+    #[serde(default)]
+    pub volumes: Vec<VolumeId>,
 }

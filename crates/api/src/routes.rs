@@ -233,6 +233,11 @@ routes! {
     AllocationDeny: Post "/api/v1/allocations/{allocation_id}/deny", Needs(P::AllocationGrant, Platform), Some("allocations.deny"), Write, "Allocations", "Turn a request down.";
     AllocationRelease: Post "/api/v1/projects/{project_id}/allocations/{allocation_id}/release", Needs(P::AllocationRequest, Project), Some("allocations.release"), Write, "Allocations", "Give an allocation back; what runs on it is ended first.";
 
+    VolumeList: Get "/api/v1/projects/{project_id}/volumes", Needs(P::VolumeRead, Project), None, Read, "Volumes", "A project's volumes.";
+    VolumeCreate: Post "/api/v1/projects/{project_id}/volumes", Needs(P::VolumeCreate, Project), Some("volumes.create"), Write, "Volumes", "Create a volume on the node of an allocation.";
+    VolumeGet: Get "/api/v1/projects/{project_id}/volumes/{volume_id}", Needs(P::VolumeRead, Project), None, Read, "Volumes", "One volume with its node and what holds it.";
+    VolumeDelete: Delete "/api/v1/projects/{project_id}/volumes/{volume_id}", Needs(P::VolumeDelete, Project), Some("volumes.delete"), Write, "Volumes", "Delete a volume that nothing holds, with everything in it; done once its node says so.";
+
     RegistryTokenGet: Get "/api/v1/registry/token", Public, Some("registry.token"), Credential, "Sign-in", "A short-lived token for the registry, as registry clients ask for it.";
     RegistryCertificate: Get "/api/v1/registry/certificate", Public, None, Free, "Platform", "The certificates that registry tokens are signed under, in PEM, for a registry of your own.";
     RegistryInfo: Get "/api/v1/projects/{project_id}/registry", Needs(P::ArtifactRead, Project), None, Read, "Registry", "How to push and pull, and the project's repositories.";

@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     allocation, artifact, audit, catalog, completion, context, doctor, entitlement, event, forward, instance,
-    key, login, node, open, project, registry, role, service_account, sku, tenant, token, user, whoami,
+    key, login, node, open, project, registry, role, service_account, sku, tenant, token, user, volume,
+    whoami,
 };
 use crate::printer::Output;
 
@@ -41,7 +42,7 @@ Examples:
 /// The command line of the GPUaaS App Platform.
 ///
 /// Data goes to stdout, messages go to stderr. Wherever a tenant, project or role is asked for, its id or its slug
-/// can be given; wherever a node, allocation or instance, its id or its name; wherever a person, the id or the e-mail
+/// can be given; wherever a node, allocation, volume or instance, its id or its name; wherever a person, the id or the e-mail
 /// address.
 #[derive(Parser)]
 #[command(name = "gpuaas", version, after_help = EXIT_CODES, arg_required_else_help = true, subcommand_required = true)]
@@ -124,6 +125,9 @@ pub(crate) enum Command {
     /// Compute that a project holds
     #[command(subcommand)]
     Allocation(allocation::AllocationCommand),
+    /// Storage that outlives the instances that use it
+    #[command(subcommand)]
+    Volume(volume::VolumeCommand),
     /// Apps and their versions
     #[command(subcommand)]
     App(catalog::AppCommand),

@@ -34,6 +34,7 @@ pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod volume;
 pub(crate) mod whoami;
 
 pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
@@ -51,6 +52,7 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Node(command) => node::run(app, command).await,
         Command::Sku(command) => sku::run(app, command).await,
         Command::Allocation(command) => allocation::run(app, command).await,
+        Command::Volume(command) => volume::run(app, command).await,
         Command::App(command) => catalog::run(app, command).await,
         Command::Artifact(command) => artifact::run(app, command).await,
         Command::Registry(command) => registry::run(app, command).await,

@@ -154,6 +154,13 @@ fn hint(status: u16, code: &str) -> Option<&'static str> {
             "`gpuaas app versions` shows how far each version is; launch another with --version"
         }
         "has_live_objects" => "end what it names first",
+        "volume_in_use" => {
+            "stop what it names, or mount the volume read-only with PLACE=volume:NAME:ro; `gpuaas volume get` shows who holds it"
+        }
+        "volume_not_ready" => "`gpuaas volume list` shows how each volume is",
+        "volume_on_other_node" => {
+            "launch on an allocation of the volume's node; `gpuaas volume get` names it"
+        }
         "allocation_full" => {
             "end an instance, ask for less with --cpu and --memory, or use another allocation"
         }

@@ -7,9 +7,10 @@ use gpuaas_api::identity::{Project, Role, Tenant, User};
 use gpuaas_api::instances::{Instance, InstanceQuery};
 use gpuaas_api::nodes::Node;
 use gpuaas_api::service_accounts::ServiceAccount;
+use gpuaas_api::volumes::Volume;
 use gpuaas_domain::ids::{
     AllocationId, ArtifactId, InstanceId, NodeId, ProjectId, RoleId, ServiceAccountId, SkuId, TenantId,
-    TrustKeyId, UserId,
+    TrustKeyId, UserId, VolumeId,
 };
 use gpuaas_domain::manifest::Version;
 use gpuaas_domain::text::{Slug, nearest};
@@ -155,6 +156,15 @@ impl Session<'_> {
         let known: Vec<Allocation> = self.list_all(Route::AllocationList, &[&project]).await?;
         let known = living(typed, known, |one| &one.name, |one| one.state != AllocationState::Released);
         pick("allocation", typed, &known, |allocation| &allocation.name, |allocation| allocation.id)
+    }
+
+    /// Of those that are not deleted; what is, is known by its id only.
+    pub(crate) async fn volume(&self, project: ProjectId, typed: &str) -> Result<VolumeId> {
+        if let Ok(id) = typed.parse() {
+            return Ok(id);
+        }
+        let known: Vec<Volume> = self.list_all(Route::VolumeList, &[&project]).await?;
+        pick("volume", typed, &known, |volume| &volume.name, |volume| volume.id)
     }
 
     /// A request of any project, for those who decide about requests.

@@ -150,6 +150,10 @@ user reset-password
 user resume
 user suspend
 user update
+volume create
+volume delete
+volume get
+volume list
 whoami";
 
 fn leaves(command: &clap::Command, path: &str, out: &mut Vec<(String, clap::Command)>) {

@@ -15,6 +15,7 @@ pub(crate) mod form;
 pub(crate) mod instances;
 pub(crate) mod receipt;
 pub(crate) mod registry;
+pub(crate) mod volumes;
 
 /// How one object looks on its own, a line per fact.
 pub(crate) trait Facts: DeserializeOwned {

@@ -56,6 +56,10 @@ event_types! {
     AllocationActive = "allocations.active", "An allocation was granted.";
     AllocationReleasing = "allocations.releasing", "An allocation is being released; what runs on it is stopped first.";
     AllocationReleased = "allocations.released", "An allocation was released, or its request was turned down.";
+    VolumeCreated = "volumes.created", "A volume was created.";
+    VolumeDeleting = "volumes.deleting", "A volume is being deleted; its node removes the bytes.";
+    VolumeDeleted = "volumes.deleted", "A volume is deleted: its node has removed the bytes, or they were lost before.";
+    VolumeLost = "volumes.lost", "A volume is lost: its node was revoked or forgotten.";
     AppVersionRegistered = "apps.version.registered", "A manifest was registered as a draft.";
     AppVersionMoved = "apps.version.moved", "A version of an app moved on the ladder.";
     AppPreparing = "apps.preparing", "How far the making of an app has come.";

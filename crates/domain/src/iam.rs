@@ -61,6 +61,9 @@ permissions! {
     AllocationRead = "allocations.read", "See a project's allocations.";
     AllocationRequest = "allocations.request", "Ask for allocations and release them.";
     AllocationGrant = "allocations.grant", "Grant and turn down requests for allocations.";
+    VolumeRead = "volumes.read", "See a project's volumes and what uses them.";
+    VolumeCreate = "volumes.create", "Create volumes in a project.";
+    VolumeDelete = "volumes.delete", "Delete a project's volumes with everything in them.";
     AppPublish = "apps.publish", "Register versions of apps and move them on the ladder.";
     ArtifactRead = "apps.artifacts.read", "See a project's artifacts and pull from its repositories.";
     ArtifactPublish = "apps.artifacts.publish", "Push images to a project's repositories and register them.";
@@ -205,6 +208,9 @@ impl BuiltinRole {
                 P::EventRead,
                 P::AllocationRead,
                 P::AllocationRequest,
+                P::VolumeRead,
+                P::VolumeCreate,
+                P::VolumeDelete,
                 P::EntitlementRead,
                 P::EntitlementManage,
                 P::ArtifactRead,
@@ -234,6 +240,9 @@ impl BuiltinRole {
                 P::EventRead,
                 P::AllocationRead,
                 P::AllocationRequest,
+                P::VolumeRead,
+                P::VolumeCreate,
+                P::VolumeDelete,
                 P::EntitlementRead,
                 P::EntitlementManage,
                 P::ArtifactRead,
@@ -257,6 +266,9 @@ impl BuiltinRole {
                 P::EventRead,
                 P::AllocationRead,
                 P::AllocationRequest,
+                P::VolumeRead,
+                P::VolumeCreate,
+                P::VolumeDelete,
                 P::EntitlementRead,
                 P::ArtifactRead,
                 P::ArtifactPublish,
@@ -275,6 +287,8 @@ impl BuiltinRole {
                 P::EventRead,
                 P::AllocationRead,
                 P::AllocationRequest,
+                P::VolumeRead,
+                P::VolumeCreate,
                 P::ArtifactRead,
                 P::InstanceAccess,
                 P::InstanceRead,

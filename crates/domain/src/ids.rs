@@ -135,6 +135,8 @@ typed_id! {
     AppSessionId,
     /// A program's token for one endpoint.
     EndpointTokenId,
+    /// Storage of a project on one node.
+    VolumeId,
 }
 
 #[cfg(test)]

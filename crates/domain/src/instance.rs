@@ -10,7 +10,7 @@ use crate::access::{AccessMode, Label, PublicAccess};
 use crate::iam::Scope;
 use crate::ids::{
     AllocationId, AppVersionId, InstanceId, MemberId, NodeId, ProjectId, RevisionId, TaskId, TenantId,
-    TimelineId,
+    TimelineId, VolumeId,
 };
 use crate::lifecycle::{Failure, Operation, State, Status, named};
 use crate::manifest::EndpointPolicy;
@@ -234,12 +234,29 @@ pub struct TimelineEntry {
     pub occurred_at: Timestamp,
 }
 
+/// What an order is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Instance(InstanceId),
+    /// It is to be removed.
+    Volume(VolumeId),
+}
+
+impl Subject {
+    pub fn uuid(self) -> uuid::Uuid {
+        match self {
+            Self::Instance(id) => id.uuid(),
+            Self::Volume(id) => id.uuid(),
+        }
+    }
+}
+
 /// An order as it waits for its node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeTask {
     pub id: TaskId,
     pub node_id: NodeId,
-    pub instance_id: InstanceId,
+    pub subject: Subject,
     pub generation: i64,
     pub family: String,
     /// JSON of `agent_protocol::task::Order`.

@@ -2,6 +2,7 @@
 //! so what was shown is what is done, or the difference is told.
 
 pub(crate) mod images;
+pub(crate) mod mounts;
 pub(crate) mod target;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,9 @@ use gpuaas_agent_protocol::spec::{GpuBinding, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
+
+pub use mounts::PlannedMount;
 
 use crate::access::{self, AccessMode, PublicAccess};
 use crate::allocation::{Allocation, BoundaryMode, Price, prices_at};
@@ -28,6 +32,7 @@ use crate::node::{GpuDevice, Node};
 use crate::render::container::{self, Bindings};
 use crate::render::input::{Identity, RenderInput};
 use crate::text::member_at;
+use crate::volume::{KnownVolume, MountSource};
 use crate::{Error, FieldError, Kind, Result, Timestamp};
 
 /// What the caller wants.
@@ -43,6 +48,8 @@ pub struct Wish {
     pub values: Map<String, Value>,
     /// How endpoints are to be reached, by their names; the others as the app has it.
     pub access: BTreeMap<String, AccessMode>,
+    /// What stands at the places for storage, by their names; at the others scratch.
+    pub mounts: BTreeMap<String, MountSource>,
 }
 
 /// The version that is to run and the rules it runs under, as of one moment.
@@ -60,6 +67,8 @@ pub struct View<'a> {
     pub boundary: BoundaryMode,
     /// The most that endpoints may be open to the world.
     pub public_ceiling: PublicAccess,
+    /// Volumes of the project: at least those that are asked for.
+    pub volumes: &'a [KnownVolume],
     pub now: Timestamp,
 }
 
@@ -131,6 +140,9 @@ pub struct Plan {
     pub held_memory_mib: i64,
     pub host_port: Option<u16>,
     pub endpoints: Vec<Endpoint>,
+    /// What stands at each place for storage.
+    #[serde(default)]
+    pub mounts: Vec<PlannedMount>,
     /// The allocation's prices; a launch adds nothing to them.
     pub prices: Vec<Price>,
     pub rendered: WorkloadSpec,
@@ -172,12 +184,14 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
     let Resolved { values, mut faults } = values::resolve(view.manifest, &wish.values);
     let (needs, out_of_bounds) = target::needs(&profile, wish, Some(target), view.existing);
     faults.extend(out_of_bounds);
+    faults.extend(mounts::faults(view, &profile, wish));
     if !faults.is_empty() {
         return Err(values::refusal(faults));
     }
     check_fixed(component)?;
     target::refuse(target::obstacles(view, target, needs))?;
     let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
+    let mounts = mounts::plan(view, &profile, wish, node.id)?;
     let gpus = target::bound_gpus(target, needs);
     let (image, artifact) = images::pin(view, images::choose(view, component, &gpus, wish)?)?;
     check_port(target, component, wish)?;
@@ -194,6 +208,7 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
         cpu_millis: u32::try_from(needs.cpu_millis).unwrap_or(u32::MAX),
         memory_mib: u32::try_from(needs.memory_mib).unwrap_or(u32::MAX),
         host_port: wish.host_port,
+        volumes: volumes(&mounts),
     };
     let identity = Identity::planned(&view.manifest.slug, &view.manifest.version);
     let input = RenderInput::of_one(identity, &profile, component, &image, &bindings);
@@ -225,10 +240,16 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
         held_memory_mib,
         host_port: wish.host_port,
         endpoints,
+        mounts,
         prices: prices_at(target.prices, view.now).into_iter().cloned().collect(),
         rendered_digest: Digest::of(text.as_bytes()).to_string(),
         rendered,
     })
+}
+
+fn volumes(mounts: &[PlannedMount]) -> BTreeMap<String, (Uuid, bool)> {
+    let bound = mounts.iter().filter_map(|mount| Some((mount, mount.source.volume()?)));
+    bound.map(|(mount, id)| (mount.name.clone(), (id.uuid(), mount.read_only))).collect()
 }
 
 pub(crate) fn check_launchable(view: &View<'_>) -> Result<()> {

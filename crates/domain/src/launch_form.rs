@@ -18,12 +18,14 @@ use serde_json::{Map, Value};
 
 pub use view::{
     Form, FormAccess, FormAccessMode, FormAllocation, FormApp, FormError, FormFree, FormMount, FormOffer,
-    FormReason, FormResources, FormUi, FormVariant, FormVersion, MountChoice, MountSource, ResourceField,
+    FormReason, FormResources, FormUi, FormVariant, FormVersion, MountChoice, ResourceField,
 };
+
+pub use crate::volume::MountSource;
 
 use crate::access::AccessMode;
 use crate::ids::AllocationId;
-use crate::launch::{self, Target, View, Wish, images, target};
+use crate::launch::{self, Target, View, Wish, images, mounts, target};
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{Component, Profile};
 use crate::node::GpuDevice;
@@ -72,6 +74,8 @@ pub struct Choices {
     /// Those that differ from the defaults.
     pub values: Map<String, Value>,
     pub access: BTreeMap<String, AccessMode>,
+    /// Those at which no scratch stands.
+    pub mounts: BTreeMap<String, MountSource>,
 }
 
 /// The form, and the choices as a request. Refused only where the plan refuses the app itself: whoever may not launch it
@@ -90,6 +94,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
     errors.extend(component.as_ref().err().map(|error| fault("/app_version", error)));
     let resolved = values::resolve(app.manifest, &wanted.wish.values);
     errors.extend(resolved.faults.iter().cloned());
+    errors.extend(mounts::faults(app, &profile, &wanted.wish));
 
     let allocations = allocations(view, &profile, &wanted.wish);
     let chosen = choose_allocation(view, &allocations, wanted, &mut errors);
@@ -97,6 +102,8 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
     errors.extend(out_of_bounds);
     if let Some(chosen) = chosen {
         errors.extend(target::reasons(&target::obstacles(app, chosen, needs)));
+        let held = mounts::all_obstacles(app, &profile, &wanted.wish, chosen.node.map(|node| node.id));
+        errors.extend(target::reasons(&held));
     }
     let gpus = chosen.map_or_else(Vec::new, |chosen| target::bound_gpus(chosen, needs));
     let variants = variants(app, &profile, &gpus, &wanted.wish, &mut errors);
@@ -126,9 +133,16 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
         variants,
         allocation_id: choices.allocation,
         offers: view.skus.iter().map(|sku| offers::offer(app.manifest, sku, needs)).collect(),
-        mounts: profile.mounts.iter().map(FormMount::scratch).collect(),
+        mounts: profile
+            .mounts
+            .iter()
+            .map(|mount| {
+                let node = chosen.and_then(|chosen| chosen.node);
+                FormMount::of(app, mount, &wanted.wish, node.map(|node| node.id))
+            })
+            .collect(),
         access: view::access(app.manifest, &profile, &wanted.wish.access, app.public_ceiling),
-        command: command::line(&choices, view.project_slug, command_name(&allocations, &choices).as_deref()),
+        command: command::line(&choices, view, command_name(&allocations, &choices).as_deref()),
         launchable: errors.is_empty() && chosen.is_some(),
         errors: errors.into_iter().map(FormError::from).collect(),
         allocations: allocations.into_iter().map(|(allocation, _)| allocation).collect(),
@@ -159,7 +173,13 @@ fn allocations<'v>(view: &FormView<'v>, profile: &Profile, wish: &Wish) -> Vec<(
     let judge = |named: &NamedTarget<'v>| {
         let (needs, _) = target::needs(profile, wish, Some(named.target), false);
         let obstacles = target::obstacles(&view.app, named.target, needs);
-        let reasons = target::reasons(&obstacles).into_iter().map(FormReason::from).collect();
+        let mut reasons: Vec<FormReason> =
+            target::reasons(&obstacles).into_iter().map(FormReason::from).collect();
+        // A volume that was chosen says where the launch can be.
+        let node = named.target.node.map(|node| node.id);
+        let elsewhere = mounts::all_obstacles(&view.app, profile, wish, node);
+        let elsewhere = elsewhere.iter().filter(|error| error.code() == "volume_on_other_node");
+        reasons.extend(elsewhere.map(|error| FormReason::new(error.code(), error.message())));
         (FormAllocation::of(named.sku, named.target, reasons, view.app.now), named.target)
     };
     let mut all: Vec<_> = view.targets.iter().map(judge).collect();
@@ -325,6 +345,10 @@ fn choices(view: &FormView<'_>, wanted: &Wanted, allocation: Option<AllocationId
     let known_variant = |name: &&String| {
         components.iter().flat_map(|one| &one.images).any(|image| image.variant.as_ref() == Some(name))
     };
+    let declared = |name: &String| {
+        app.manifest.resources.iter().flat_map(|one| &one.mounts).any(|mount| mount.name == *name)
+    };
+    let mounts = wish.mounts.iter().filter(|(name, source)| declared(name) && source.volume().is_some());
     Choices {
         slug: app.manifest.slug.to_string(),
         version: app.manifest.version.to_string(),
@@ -337,6 +361,7 @@ fn choices(view: &FormView<'_>, wanted: &Wanted, allocation: Option<AllocationId
         variant: wish.variant.as_ref().filter(known_variant).cloned(),
         values: values.into_iter().filter(|(name, value)| differs(name, value)).collect(),
         access: wish.access.iter().filter(known_endpoint).map(|(name, mode)| (name.clone(), *mode)).collect(),
+        mounts: mounts.map(|(name, source)| (name.clone(), source.clone())).collect(),
     }
 }
 

@@ -30,6 +30,7 @@ pub mod secret;
 pub mod standing;
 pub mod text;
 pub mod time;
+pub mod volume;
 
 pub use error::{Error, FieldError, Kind, Result};
 pub use secret::Secret;

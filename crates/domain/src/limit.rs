@@ -39,6 +39,7 @@ limits! {
     Repositories = "repositories", 1_000, "Repositories of one project.";
     TrustKeys = "trust_keys", 100, "Keys of one project, revoked ones included.";
     EndpointTokens = "endpoint_tokens", 100, "Live tokens of one endpoint.";
+    Volumes = "volumes", 1_000, "Volumes of one project that are not deleted.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

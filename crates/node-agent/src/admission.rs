@@ -52,13 +52,16 @@ pub fn judge(signed: &SignedTask, knowledge: &Knowledge<'_>) -> Result<Verdict, 
     if knowledge.nonces.contains_key(&task.nonce) {
         return Err(plain(Refusal::Replayed));
     }
-    check_order(&task.order)?;
+    check_order(&task)?;
     let now = knowledge.server_time;
     let known = (knowledge.records)(task.instance_id);
     let fresh = known.is_none();
     let mut record = known.unwrap_or_else(|| Record::new(task.instance_id, now));
     if task.era < record.era {
         return Err(plain(Refusal::StaleEra));
+    }
+    if !fresh && is_of_another_kind(&record.wish, &task.order) {
+        return Err(plain(Refusal::Contradiction));
     }
     let same_era = task.era == record.era && !fresh;
     if same_era && task.epoch < record.epoch {
@@ -92,7 +95,7 @@ fn take_up_again(record: &mut Record, task: &Task) {
         Wish::Adopted => record.wish = task.order.clone().into(),
         // Whoever asks again has not heard the answer.
         Wish::Gone => record.acknowledged = false,
-        Wish::Launch { .. } | Wish::Stop { .. } | Wish::Remove { .. } => {}
+        Wish::Launch { .. } | Wish::Stop { .. } | Wish::Remove { .. } | Wish::RemoveVolume { .. } => {}
     }
 }
 
@@ -107,8 +110,18 @@ fn check_times(task: &Task, now: i64) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_order(order: &Order) -> Result<(), Refused> {
-    match order {
+/// A volume's id is no instance's. What is gone leaves no kind behind.
+fn is_of_another_kind(wish: &Wish, order: &Order) -> bool {
+    let volume = matches!(order, Order::RemoveVolume { .. });
+    match wish {
+        Wish::Gone => false,
+        Wish::RemoveVolume { .. } => !volume,
+        Wish::Launch { .. } | Wish::Stop { .. } | Wish::Remove { .. } | Wish::Adopted => volume,
+    }
+}
+
+fn check_order(task: &Task) -> Result<(), Refused> {
+    match &task.order {
         Order::Launch { spec } => {
             if serde_json::to_vec(spec).map_or(usize::MAX, |bytes| bytes.len()) > MAX_SPEC_BYTES {
                 return Err(plain(Refusal::TooLarge));
@@ -121,6 +134,10 @@ fn check_order(order: &Order) -> Result<(), Refused> {
             }
             Ok(())
         }
+        Order::RemoveVolume { volume_id } if *volume_id != task.instance_id || volume_id.is_nil() => {
+            Err(refused(Refusal::SpecRefused, "/volume_id: the order is about another one."))
+        }
+        Order::RemoveVolume { .. } => Ok(()),
     }
 }
 

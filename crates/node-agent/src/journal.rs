@@ -11,7 +11,7 @@
 //! folder grows. Nonces live with their instance, so that accepting an order writes one file: a nonce is covered by the
 //! signature together with the instance, so it can only ever come back for the same one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -47,6 +47,10 @@ pub enum Wish {
     Remove {
         grace_seconds: u32,
     },
+    /// The record is about a volume, not an instance.
+    RemoveVolume {
+        volume: Uuid,
+    },
     /// Found by labels; what was ordered is lost. It is left as it is until the next order.
     Adopted,
     /// Removed; only the marks are left.
@@ -56,7 +60,7 @@ pub enum Wish {
 impl Wish {
     /// Nothing of it is to run.
     fn is_end(&self) -> bool {
-        matches!(self, Self::Stop { .. } | Self::Remove { .. } | Self::Gone)
+        matches!(self, Self::Stop { .. } | Self::Remove { .. } | Self::RemoveVolume { .. } | Self::Gone)
     }
 }
 
@@ -66,6 +70,7 @@ impl From<Order> for Wish {
             Order::Launch { spec } => Self::Launch { spec: Box::new(spec) },
             Order::Stop { grace_seconds } => Self::Stop { grace_seconds },
             Order::Remove { grace_seconds } => Self::Remove { grace_seconds },
+            Order::RemoveVolume { volume_id } => Self::RemoveVolume { volume: volume_id },
         }
     }
 }
@@ -85,6 +90,9 @@ pub struct Record {
     pub failure: Option<(FailureReason, String)>,
     pub subnet: Option<Subnet>,
     pub removed: Vec<Removed>,
+    /// What any launch of it mounted: it stays when the instance goes, and the receipt says so.
+    #[serde(default)]
+    pub volumes: BTreeSet<Uuid>,
     /// Server times of restarts within the budget's window.
     pub restarts: Vec<i64>,
     pub restarts_by_component: BTreeMap<String, u32>,
@@ -109,6 +117,7 @@ impl Record {
             failure: None,
             subnet: None,
             removed: Vec::new(),
+            volumes: BTreeSet::new(),
             restarts: Vec::new(),
             restarts_by_component: BTreeMap::new(),
             receipt: None,
@@ -120,6 +129,9 @@ impl Record {
 
     /// A new wish: what was reached for the old one no longer counts, what was removed does.
     pub fn take_order(&mut self, order: Order, digest: &Digest) {
+        if let Order::Launch { spec } = &order {
+            self.volumes.extend(spec.volume_ids());
+        }
         self.wish = order.into();
         digest.as_str().clone_into(&mut self.order_digest);
         self.phase = Phase::Accepted;

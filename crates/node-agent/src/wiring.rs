@@ -161,6 +161,7 @@ impl Starting {
             door: self.doors.clone(),
             state: self.config.state_dir.join("journal"),
             scratch: self.config.scratch_dir(),
+            volumes: self.config.volumes_dir(),
             identities: self.identities.clone(),
             limits: Limits {
                 pool: self.config.pool(),

@@ -37,6 +37,7 @@ pub mod tenants;
 pub mod transfer;
 pub mod trust_keys;
 pub mod users;
+pub mod volumes;
 pub mod work;
 
 pub use db::{Commits, ConnectOptions, Session, Stamp, Store, Tx};

@@ -14,6 +14,7 @@ const SET: &[(i64, &str, &str)] = &[
     (3, "artifacts", include_str!("../migrations/0003_artifacts.sql")),
     (4, "gateway", include_str!("../migrations/0004_gateway.sql")),
     (5, "instance_identity", include_str!("../migrations/0005_instance_identity.sql")),
+    (6, "volumes", include_str!("../migrations/0006_volumes.sql")),
 ];
 
 /// How the database stands to the migrations this program knows.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use gpuaas_domain::ids::{InstanceId, NodeId, TaskId};
-use gpuaas_domain::instance::{NodeTask, TaskState};
+use gpuaas_domain::instance::{NodeTask, Subject, TaskState};
 use gpuaas_domain::{Error, Result, Timestamp};
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ impl TryFrom<TaskRow> for NodeTask {
         Ok(Self {
             id: TaskId::new(row.id),
             node_id: NodeId::new(row.node_id),
-            instance_id: InstanceId::new(row.instance_id),
+            subject: Subject::Instance(InstanceId::new(row.instance_id)),
             generation: row.generation,
             family: row.family,
             order: row.task_order,
@@ -108,7 +108,7 @@ impl Tx {
              VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, $7, NULL, NULL, $8, $9, $7, NULL)",
             task.id.uuid(),
             task.node_id.uuid(),
-            task.instance_id.uuid(),
+            task.subject.uuid(),
             task.generation,
             task.family.as_str(),
             task.order.as_str(),
@@ -147,26 +147,31 @@ impl Tx {
     }
 
     /// The node has it. `false`: it was superseded or finished meanwhile, which is as good.
-    pub async fn mark_sent(&mut self, id: TaskId) -> Result<bool> {
+    pub async fn mark_sent(&mut self, task: &NodeTask) -> Result<bool> {
         let at = self.at().to_datetime();
-        let touched = execute!(
-            self,
-            "UPDATE node_tasks SET state = 'sent', sent_at = $2, last_error = NULL WHERE id = $1 AND state = 'queued'",
-            id.uuid(),
-            at
-        )?;
+        let sql = match task.subject {
+            Subject::Instance(_) => {
+                "UPDATE node_tasks SET state = 'sent', sent_at = $2, last_error = NULL WHERE id = $1 AND state = 'queued'"
+            }
+            Subject::Volume(_) => {
+                "UPDATE volume_tasks SET state = 'sent', sent_at = $2, last_error = NULL WHERE id = $1 AND state = 'queued'"
+            }
+        };
+        let touched = execute!(self, sql, task.id.uuid(), at)?;
         Ok(touched == 1)
     }
 
     /// It is about to be sent: not due again before `next_at`. Gives how often it has been, or nothing if it is void.
-    pub async fn claim_task(mut self, id: TaskId, next_at: Timestamp) -> Result<Option<i64>> {
-        let attempts = fetch_optional!(
-            self,
-            (i64,),
-            "UPDATE node_tasks SET attempts = attempts + 1, next_at = $2 WHERE id = $1 AND state = 'queued' RETURNING attempts",
-            id.uuid(),
-            next_at.to_datetime()
-        )?;
+    pub async fn claim_task(mut self, task: &NodeTask, next_at: Timestamp) -> Result<Option<i64>> {
+        let sql = match task.subject {
+            Subject::Instance(_) => {
+                "UPDATE node_tasks SET attempts = attempts + 1, next_at = $2 WHERE id = $1 AND state = 'queued' RETURNING attempts"
+            }
+            Subject::Volume(_) => {
+                "UPDATE volume_tasks SET attempts = attempts + 1, next_at = $2 WHERE id = $1 AND state = 'queued' RETURNING attempts"
+            }
+        };
+        let attempts = fetch_optional!(self, (i64,), sql, task.id.uuid(), next_at.to_datetime())?;
         self.commit_housekeeping().await?;
         Ok(attempts.map(|(attempts,)| attempts))
     }
@@ -174,31 +179,36 @@ impl Tx {
     /// It did not reach the node, or the node would not have it: later again.
     pub async fn postpone_task(
         mut self,
-        id: TaskId,
+        task: &NodeTask,
         next_at: Timestamp,
         why: &str,
         sent: bool,
     ) -> Result<()> {
-        execute!(
-            self,
-            "UPDATE node_tasks SET next_at = $2, attempts = attempts - $4, last_error = $3 WHERE id = $1 AND state = 'queued'",
-            id.uuid(),
-            next_at.to_datetime(),
-            why,
-            i64::from(!sent)
-        )?;
+        let sql = match task.subject {
+            Subject::Instance(_) => {
+                "UPDATE node_tasks SET next_at = $2, attempts = attempts - $4, last_error = $3 WHERE id = $1 AND state = 'queued'"
+            }
+            Subject::Volume(_) => {
+                "UPDATE volume_tasks SET next_at = $2, attempts = attempts - $4, last_error = $3 WHERE id = $1 AND state = 'queued'"
+            }
+        };
+        execute!(self, sql, task.id.uuid(), next_at.to_datetime(), why, i64::from(!sent))?;
+        if let Subject::Volume(id) = task.subject {
+            self.note_volume_problem(id, Some(why)).await?;
+        }
         self.commit_housekeeping().await
     }
 
     /// Orders for a node that just came back need not wait for their time.
     pub async fn hasten_tasks(mut self, node: NodeId, now: Timestamp) -> Result<u64> {
         self.has_orders = true;
-        let touched = execute!(
-            self,
+        let mut touched = 0;
+        for sql in [
             "UPDATE node_tasks SET next_at = $2 WHERE node_id = $1 AND state = 'queued' AND next_at > $2",
-            node.uuid(),
-            now.to_datetime()
-        )?;
+            "UPDATE volume_tasks SET next_at = $2 WHERE node_id = $1 AND state = 'queued' AND next_at > $2",
+        ] {
+            touched += execute!(self, sql, node.uuid(), now.to_datetime())?;
+        }
         self.commit_housekeeping().await?;
         Ok(touched)
     }

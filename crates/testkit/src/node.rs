@@ -145,6 +145,7 @@ impl SimulatedNode {
             door: doors.clone(),
             state: self.folder.path().join("state/journal"),
             scratch: self.folder.path().join("scratch"),
+            volumes: self.volumes(),
             identities: None,
             limits: Limits {
                 retry_backoff: (Duration::from_millis(20), Duration::from_millis(200)),
@@ -168,6 +169,11 @@ impl SimulatedNode {
             spawner: spawner.clone(),
         });
         self.running = Some((spawner, executor, links));
+    }
+
+    /// Where the node keeps volumes, each in a folder named by its id.
+    pub fn volumes(&self) -> std::path::PathBuf {
+        self.folder.path().join("volumes")
     }
 
     /// Calls as the node itself does, with a token that it got by its key.

@@ -1850,6 +1850,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project_id}/volumes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A project's volumes. */
+        get: operations["VolumeList"];
+        put?: never;
+        /** Create a volume on the node of an allocation. */
+        post: operations["VolumeCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/volumes/{volume_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One volume with its node and what holds it. */
+        get: operations["VolumeGet"];
+        put?: never;
+        post?: never;
+        /** Delete a volume that nothing holds, with everything in it; done once its node says so. */
+        delete: operations["VolumeDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/registry/certificate": {
         parameters: {
             query?: never;
@@ -2824,6 +2860,16 @@ export interface components {
              */
             ttl_seconds?: number | null;
         };
+        /** @description That an instance holds a volume. */
+        Attachment: {
+            held_at: components["schemas"]["Timestamp"];
+            instance_id: components["schemas"]["InstanceId"];
+            instance_name: string;
+            /** @description The place in the profile where it stands. */
+            mount: string;
+            read_only: boolean;
+            volume_id: components["schemas"]["VolumeId"];
+        };
         AuditEntry: {
             action: string;
             actor_id: string;
@@ -2985,6 +3031,7 @@ export interface components {
              *     }
              */
             user: components["schemas"]["RunAs"];
+            volumes?: components["schemas"]["VolumeMount"][];
         };
         ComponentStats: {
             /**
@@ -3221,7 +3268,7 @@ export interface components {
         };
         /** @enum {string} */
         ExtensionKind: "embedded";
-        FailureReason: "image_not_found" | "image_digest_mismatch" | "image_not_allowed" | "image_untrusted" | "image_pull_failed" | "image_pull_timeout" | "registry_unreachable" | "engine_unavailable" | "disk_full" | "network_exhausted" | "port_taken" | "gpu_unavailable" | "container_create_failed" | "container_start_failed" | "container_exited" | "out_of_memory" | "readiness_timeout" | "health_lost" | "spec_refused" | "task_refused" | "secret_unavailable" | "stop_failed" | "node_forgotten" | "deadline_exceeded" | "internal";
+        FailureReason: "image_not_found" | "image_digest_mismatch" | "image_not_allowed" | "image_untrusted" | "image_pull_failed" | "image_pull_timeout" | "registry_unreachable" | "engine_unavailable" | "disk_full" | "network_exhausted" | "port_taken" | "gpu_unavailable" | "container_create_failed" | "container_start_failed" | "container_exited" | "out_of_memory" | "readiness_timeout" | "health_lost" | "spec_refused" | "task_refused" | "secret_unavailable" | "volume_unusable" | "stop_failed" | "node_forgotten" | "deadline_exceeded" | "internal";
         FieldDetail: {
             code: string;
             message: string;
@@ -3309,6 +3356,7 @@ export interface components {
         };
         /** @description A place for storage in the containers. */
         FormMount: {
+            /** @description Scratch, and every volume of the project. */
             choices: components["schemas"]["MountChoice"][];
             kind: components["schemas"]["MountKind"];
             name: string;
@@ -3671,6 +3719,8 @@ export interface components {
             read_only: boolean;
             /** @description What stands there. */
             source: components["schemas"]["MountSource"];
+            /** @description Of the volume, if one stands there. */
+            volume_name?: string | null;
         };
         InstanceQuery: {
             allocation?: components["schemas"]["AllocationId"] | null;
@@ -3704,7 +3754,10 @@ export interface components {
             generation: number;
             /** @default unknown */
             health: components["schemas"]["Health2"];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The instance, or the volume whose removal was ordered: of such a one there is only accepted, removing, removed.
+             */
             instance_id: string;
             /**
              * Format: int64
@@ -3772,6 +3825,13 @@ export interface components {
              * @description Publish the first private port on this port of the node's own 127.0.0.1.
              */
             host_port?: number | null;
+            /**
+             * @description What stands at the places for storage that the app declares, by their names; at the others scratch. Read by hand, so
+             *     that what has no business there is refused by name.
+             */
+            mounts?: {
+                [key: string]: components["schemas"]["MountSource"];
+            };
             /** @description Made from the app if absent. */
             name?: string | null;
             /** @description A hint: the platform decides. */
@@ -3961,6 +4021,12 @@ export interface components {
             /** @description Pass as `cursor` to read on; absent at the end. */
             next_cursor?: string | null;
         };
+        /** @description A page of a list. */
+        ListOfVolume: {
+            items: components["schemas"]["Volume"][];
+            /** @description Pass as `cursor` to read on; absent at the end. */
+            next_cursor?: string | null;
+        };
         LoginLinkQuery: {
             code: string;
         };
@@ -4031,18 +4097,34 @@ export interface components {
              */
             known_before: number;
         };
-        /** @description What stands there. */
+        /** @description What stands at a place for storage. */
         MountChoice: {
+            /** @description Whether it can stand there now, on the chosen allocation. */
+            fits: boolean;
+            /** @description Everything that keeps it from there. */
+            reasons: components["schemas"]["FormReason"][];
             title: string;
-        } & {
+        } & ({
             /** @constant */
             kind: "scratch";
-        };
+        } | {
+            /** @constant */
+            kind: "volume";
+            /** @description For reading only, where the profile would let it be written. */
+            read_only?: boolean;
+            volume_id: components["schemas"]["VolumeId"];
+        });
         MountKind: "data" | "workspace" | "model";
-        /** @description What stands there. */
+        /** @description What stands at a place for storage. */
         MountSource: {
             /** @constant */
             kind: "scratch";
+        } | {
+            /** @constant */
+            kind: "volume";
+            /** @description For reading only, where the profile would let it be written. */
+            read_only?: boolean;
+            volume_id: components["schemas"]["VolumeId"];
         };
         MoveVersion: {
             reason?: string | null;
@@ -4199,6 +4281,19 @@ export interface components {
              */
             password?: string | null;
         };
+        NewVolume: {
+            /**
+             * @description An active allocation of the project: the volume will lie on its node, and can be mounted there only. The volume outlives
+             *     the allocation.
+             */
+            allocation_id: components["schemas"]["AllocationId"];
+            name: string;
+            /**
+             * Format: int64
+             * @description What it is meant to hold. A word to people and to apps that ask for a least size; nothing enforces it.
+             */
+            size_mib?: number | null;
+        };
         Node: {
             /** @description Since when the agent is connected; `null` while it is away. At most two seconds old. */
             agent_connected_at?: components["schemas"]["Timestamp"] | null;
@@ -4251,6 +4346,11 @@ export interface components {
             updated_at: components["schemas"]["Timestamp"];
             /** Format: int64 */
             version: number;
+            /**
+             * @description Lost if the node is revoked or forgotten.
+             * @default []
+             */
+            volumes: components["schemas"]["VolumeId"][];
         };
         /**
          * Format: uuid
@@ -4412,6 +4512,11 @@ export interface components {
             host_port?: number | null;
             /** Format: int64 */
             memory_mib: number;
+            /**
+             * @description What stands at each place for storage.
+             * @default []
+             */
+            mounts: components["schemas"]["PlannedMount"][];
             node_id: components["schemas"]["NodeId"];
             node_name: string;
             operating_mode: components["schemas"]["OperatingMode"];
@@ -4442,6 +4547,15 @@ export interface components {
             signer?: string | null;
             trust: components["schemas"]["TrustState"];
             variant?: string | null;
+        };
+        /** @description A place for storage, and what a launch puts there. */
+        PlannedMount: {
+            kind: components["schemas"]["MountKind"];
+            name: string;
+            path: string;
+            read_only: boolean;
+            source: components["schemas"]["MountSource"];
+            volume_name?: string | null;
         };
         Port: {
             /** Format: uint16 */
@@ -5115,6 +5229,86 @@ export interface components {
         VersionState: "draft" | "staged" | "canary" | "active" | "deprecated" | "retired";
         /** @description Who may pull from a repository. Pushing is always the owning project's. */
         Visibility: "platform" | "tenant" | "project";
+        /** @description A volume as the platform knows it. */
+        Volume: {
+            created_at: components["schemas"]["Timestamp"];
+            created_by_id: string;
+            created_by_kind: string;
+            deleting_at?: components["schemas"]["Timestamp"] | null;
+            /** @description Since when it is deleted or lost. */
+            ended_at?: components["schemas"]["Timestamp"] | null;
+            id: components["schemas"]["VolumeId"];
+            name: string;
+            /** @description The node whose disk it lies on; only there it can be mounted. */
+            node_id: components["schemas"]["NodeId"];
+            /** @description What keeps it from being removed for the moment. */
+            problem?: string | null;
+            project_id: components["schemas"]["ProjectId"];
+            /**
+             * Format: int64
+             * @description What it is meant to hold. A word to people and to apps that ask for a least size; nothing enforces it.
+             */
+            size_mib?: number | null;
+            state: components["schemas"]["VolumeState"];
+            tenant_id: components["schemas"]["TenantId"];
+            updated_at: components["schemas"]["Timestamp"];
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description A volume with its node and what holds it. */
+        VolumeDetail: {
+            /** @description Instances that hold it, from their launch until their containers are gone. */
+            attachments: components["schemas"]["Attachment"][];
+            created_at: components["schemas"]["Timestamp"];
+            created_by_id: string;
+            created_by_kind: string;
+            deleting_at?: components["schemas"]["Timestamp"] | null;
+            /** @description Since when it is deleted or lost. */
+            ended_at?: components["schemas"]["Timestamp"] | null;
+            id: components["schemas"]["VolumeId"];
+            name: string;
+            /** @description Whether the node can be asked right now: a deletion waits for it. */
+            node_connected: boolean;
+            /** @description The node whose disk it lies on; only there it can be mounted. */
+            node_id: components["schemas"]["NodeId"];
+            node_name: string;
+            /** @description What keeps it from being removed for the moment. */
+            problem?: string | null;
+            project_id: components["schemas"]["ProjectId"];
+            /** @description The node's signed statement that nothing of it is left; absent until it is deleted, and where nobody could look. */
+            receipt?: components["schemas"]["SignedReceipt"] | null;
+            /**
+             * Format: int64
+             * @description What it is meant to hold. A word to people and to apps that ask for a least size; nothing enforces it.
+             */
+            size_mib?: number | null;
+            state: components["schemas"]["VolumeState"];
+            tenant_id: components["schemas"]["TenantId"];
+            updated_at: components["schemas"]["Timestamp"];
+            /** Format: int64 */
+            version: number;
+        };
+        /**
+         * Format: uuid
+         * @description Storage of a project on one node.
+         */
+        VolumeId: string;
+        /** @description A folder below the node's volumes root that outlives the instance. Which folder follows from the id alone. */
+        VolumeMount: {
+            /** Format: uuid */
+            id: string;
+            path: string;
+            /** @default false */
+            read_only: boolean;
+        };
+        VolumeQuery: {
+            cursor?: string | null;
+            /** Format: uint32 */
+            limit?: number | null;
+            /** @description Those that are not deleted if absent. */
+            state?: components["schemas"]["VolumeState"] | null;
+        };
+        VolumeState: "ready" | "deleting" | "deleted" | "lost";
         /** @description Who is calling. */
         Whoami: {
             /** @description How the caller proved who they are. */
@@ -5181,6 +5375,7 @@ export type ArtifactState = components['schemas']['ArtifactState'];
 export type ArtifactTrust = components['schemas']['ArtifactTrust'];
 export type ArtifactUse = components['schemas']['ArtifactUse'];
 export type AssertionExchange = components['schemas']['AssertionExchange'];
+export type Attachment = components['schemas']['Attachment'];
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type AuditId = components['schemas']['AuditId'];
 export type AuditQuery = components['schemas']['AuditQuery'];
@@ -5297,6 +5492,7 @@ export type ListOfTenant = components['schemas']['ListOfTenant'];
 export type ListOfTimelineEntry = components['schemas']['ListOfTimelineEntry'];
 export type ListOfTrustKey = components['schemas']['ListOfTrustKey'];
 export type ListOfUser = components['schemas']['ListOfUser'];
+export type ListOfVolume = components['schemas']['ListOfVolume'];
 export type LoginLinkQuery = components['schemas']['LoginLinkQuery'];
 export type LoginRequest = components['schemas']['LoginRequest'];
 export type LogsQuery = components['schemas']['LogsQuery'];
@@ -5328,6 +5524,7 @@ export type NewSku = components['schemas']['NewSku'];
 export type NewTenant = components['schemas']['NewTenant'];
 export type NewTrustKey = components['schemas']['NewTrustKey'];
 export type NewUser = components['schemas']['NewUser'];
+export type NewVolume = components['schemas']['NewVolume'];
 export type Node = components['schemas']['Node'];
 export type NodeDetail = components['schemas']['NodeDetail'];
 export type NodeId = components['schemas']['NodeId'];
@@ -5351,6 +5548,7 @@ export type PlacementIntent = components['schemas']['PlacementIntent'];
 export type Plan = components['schemas']['Plan'];
 export type PlanView = components['schemas']['PlanView'];
 export type PlannedArtifact = components['schemas']['PlannedArtifact'];
+export type PlannedMount = components['schemas']['PlannedMount'];
 export type Port = components['schemas']['Port'];
 export type Preparing = components['schemas']['Preparing'];
 export type Price = components['schemas']['Price'];
@@ -5431,6 +5629,12 @@ export type VerifyReport = components['schemas']['VerifyReport'];
 export type Version = components['schemas']['Version'];
 export type VersionState = components['schemas']['VersionState'];
 export type Visibility = components['schemas']['Visibility'];
+export type Volume = components['schemas']['Volume'];
+export type VolumeDetail = components['schemas']['VolumeDetail'];
+export type VolumeId = components['schemas']['VolumeId'];
+export type VolumeMount = components['schemas']['VolumeMount'];
+export type VolumeQuery = components['schemas']['VolumeQuery'];
+export type VolumeState = components['schemas']['VolumeState'];
 export type Whoami = components['schemas']['Whoami'];
 export type WorkloadSpec = components['schemas']['WorkloadSpec'];
 export type WrapView = components['schemas']['WrapView'];
@@ -8241,7 +8445,7 @@ export interface operations {
             };
             path: {
                 project_id: string;
-                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "bindings";
+                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "bindings";
             };
             cookie?: never;
         };
@@ -8682,6 +8886,118 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    VolumeList: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                /** @description Those that are not deleted if absent. */
+                state?: components["schemas"]["VolumeState"];
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Here it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOfVolume"];
+                };
+            };
+        };
+    };
+    VolumeCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating safe: the same key and body give the first answer for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewVolume"];
+            };
+        };
+        responses: {
+            /** @description It was created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Volume"];
+                };
+            };
+        };
+    };
+    VolumeGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                volume_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Here it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VolumeDetail"];
+                };
+            };
+        };
+    };
+    VolumeDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating safe: the same key and body give the first answer for 24 hours. */
+                "Idempotency-Key"?: string;
+                /** @description The ETag of the object as it was read; another version is refused with 412. */
+                "If-Match"?: string;
+            };
+            path: {
+                project_id: string;
+                volume_id: string;
+            };
+            cookie?: never;
+        };
+        /** @description Why something is done; kept in the audit row. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Because"];
+            };
+        };
+        responses: {
+            /** @description It is on its way. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Volume"];
                 };
             };
         };
@@ -9478,7 +9794,7 @@ export interface operations {
             };
             path: {
                 tenant_id: string;
-                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "bindings";
+                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "bindings";
             };
             cookie?: never;
         };

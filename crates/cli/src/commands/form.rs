@@ -31,7 +31,7 @@ pub(crate) async fn run(session: &Session<'_>, args: FormArgs) -> Result<()> {
         Some(allocation) => Some(session.allocation(project, allocation).await?),
         None => None,
     };
-    let request = args.choices.request(slug.to_string(), allocation);
+    let request = args.choices.request(session, project, slug.to_string(), allocation).await?;
     let raw = session.write(Route::AppForm, &[&project, &slug], &request).await?;
     let printer = session.printer();
     printer.facts::<AppForm>(&raw)?;

@@ -29,7 +29,7 @@ pub(crate) enum InstanceCommand {
     Plan(launch::LaunchArgs),
     /// Launch an app onto an allocation
     #[command(
-        after_help = "Examples:\n  gpuaas instance create jupyter --allocation training\n  gpuaas instance create vllm --allocation training --gpus 1 --cpu 1.5 --memory 8GiB --set model=llama-3 --no-wait\n  gpuaas instance create jupyter --allocation training --plan-digest sha256:…"
+        after_help = "Examples:\n  gpuaas instance create jupyter --allocation training\n  gpuaas instance create vllm --allocation training --gpus 1 --cpu 1.5 --memory 8GiB --set model=llama-3 --no-wait\n  gpuaas instance create jupyter --allocation training --plan-digest sha256:…\n  gpuaas instance create jupyter --allocation training --mount workspace=volume:home"
     )]
     Create {
         #[command(flatten)]

@@ -52,6 +52,14 @@ pub(crate) fn sku() -> Value {
         "current_price_ids": [ID]})
 }
 
+pub(crate) fn volume() -> Value {
+    json!({"id": ID, "tenant_id": ID, "project_id": ID, "name": "home", "node_id": ID, "size_mib": 2048, "state": "deleting",
+        "problem": "the node is away", "created_by_kind": "user", "created_by_id": ID, "created_at": AT,
+        "deleting_at": AT, "ended_at": null, "version": 2, "updated_at": AT, "node_name": "gpu-1", "node_connected": false,
+        "attachments": [{"volume_id": ID, "instance_id": ID, "instance_name": "jupyter", "mount": "workspace",
+        "read_only": true, "held_at": AT}], "receipt": null})
+}
+
 pub(crate) fn allocation() -> Value {
     json!({"id": ID, "tenant_id": ID, "project_id": ID, "name": "training", "sku_id": ID, "node_id": ID,
         "state": "active", "shape": "gpu_slice", "gpu_count": 1, "vcpu": 4, "memory_mib": 16384,

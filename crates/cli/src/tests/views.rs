@@ -10,6 +10,7 @@ use gpuaas_api::catalog::{App, AppVersion, Entitlement, LaunchableApp};
 use gpuaas_api::form::AppForm;
 use gpuaas_api::instances::{Instance, InstanceDetail, InstanceStats, ReceiptView, TimelineEntry};
 use gpuaas_api::nodes::{CreatedJoinToken, Node, NodeDetail};
+use gpuaas_api::volumes::{Volume, VolumeDetail};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ use crate::views::compute::{
 use crate::views::instances::{
     COMPONENT_TITLES, ENDPOINT_TITLES, NO_STATS, STATS_TITLES, component_cells, endpoint_cells, stats_rows,
 };
+use crate::views::volumes::{ATTACHMENT_TITLES, attachment_cells};
 use crate::views::{Facts, Row, form, receipt};
 
 fn table<T: Row>(items: &[Value]) -> String {
@@ -391,4 +393,23 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
     value["allocations"][0]["fits"] = json!(true);
     let form: AppForm = serde_json::from_value(value).unwrap();
     assert!(form::tables(&form).iter().all(|(titles, _)| titles[0] != "OFFER"));
+}
+
+/// I-08, P-03: a volume, where it lies, what it waits for and who holds it.
+#[test]
+fn a_volume_shows_where_it_is_and_who_holds_it() {
+    assert_eq!(
+        table::<Volume>(&[samples::volume()]),
+        "NAME  STATE     MEANT FOR  NODE                                  CREATED               ID\n\
+         home  deleting  2.0 GiB    01900000-0000-7000-8000-000000000001  2026-01-02 03:04:05Z  01900000-0000-7000-8000-000000000001\n"
+    );
+    let shown = facts::<VolumeDetail>(samples::volume());
+    assert!(shown.contains("gpu-1 (away), 01900000") && shown.contains("the node is away\n"), "{shown}");
+    let detail: VolumeDetail = serde_json::from_value(samples::volume()).unwrap();
+    let held: Vec<_> = detail.attachments.iter().map(attachment_cells).collect();
+    assert!(render_table(ATTACHMENT_TITLES, &held, false).contains("jupyter  workspace  yes "));
+    let mut mounted = samples::instance_detail();
+    mounted["mounts"] = json!([{"name": "workspace", "path": "/workspace", "kind": "workspace", "read_only": false,
+        "source": {"kind": "volume", "volume_id": samples::ID}, "volume_name": "home"}]);
+    assert!(facts::<InstanceDetail>(mounted).contains("workspace at /workspace: volume home\n"));
 }

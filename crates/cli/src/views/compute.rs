@@ -114,6 +114,7 @@ impl Facts for NodeDetail {
         let mut facts = self.node.facts();
         facts.push(("allocations", list(self.allocations.iter().map(ToString::to_string).collect())));
         facts.push(("instances", list(self.instances.iter().map(ToString::to_string).collect())));
+        facts.push(("volumes", list(self.volumes.iter().map(ToString::to_string).collect())));
         facts
     }
 }

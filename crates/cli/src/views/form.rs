@@ -33,7 +33,15 @@ impl Facts for AppForm {
         facts.push(("processors", bounded(resources.cpu_millis, units::cpus)));
         facts.push(("memory", bounded(resources.memory_mib, units::mib)));
         let mounts = self.form.mounts.iter();
-        facts.extend(mounts.map(|mount| ("storage", format!("{} at {}: scratch", mount.name, mount.path))));
+        facts.extend(mounts.map(|mount| {
+            let chosen = mount.choices.iter().find(|one| one.source.volume() == mount.value.volume());
+            let title = match (mount.value.volume(), chosen) {
+                (None, _) => "scratch",
+                (Some(_), Some(chosen)) => chosen.title.as_str(),
+                (Some(_), None) => "unknown volume",
+            };
+            ("storage", format!("{} at {}: {title}", mount.name, mount.path))
+        }));
         facts.extend(self.form.access.iter().map(|access| {
             let title = access.title.as_deref().unwrap_or(&access.endpoint);
             ("access", format!("{title} on port {}: {}", access.port, access.value.name()))

@@ -2,7 +2,8 @@
 
 use gpuaas_api::access::EndpointToken;
 use gpuaas_api::instances::{
-    Component, ComponentStats, EndpointView, Instance, InstanceDetail, InstanceStats, PlanView, TimelineEntry,
+    Component, ComponentStats, EndpointView, Instance, InstanceDetail, InstanceStats, MountSource, PlanView,
+    TimelineEntry,
 };
 use gpuaas_domain::instance::health_name;
 use serde_json::Value;
@@ -73,11 +74,25 @@ impl Facts for InstanceDetail {
         if !self.gpus.is_empty() {
             facts.push(("gpus", simulated(self.gpus.join(", "), self.simulated)));
         }
+        facts.extend(self.mounts.iter().map(|mount| {
+            ("storage", stored(&mount.name, &mount.path, mount.volume_name.as_deref(), &mount.source))
+        }));
         let reachable = self.instance.decommissioned_at.is_none();
         let ways = self.access.instructions.iter().filter(|_| reachable);
         facts.extend(ways.map(|line| ("access", line.clone())));
         facts
     }
+}
+
+/// `workspace at /workspace: volume home`.
+fn stored(name: &str, path: &str, volume: Option<&str>, source: &MountSource) -> String {
+    let what = match source {
+        MountSource::Scratch => "scratch".to_owned(),
+        MountSource::Volume { volume_id, .. } => {
+            format!("volume {}", volume.map_or_else(|| volume_id.to_string(), str::to_owned))
+        }
+    };
+    format!("{name} at {path}: {what}")
 }
 
 pub(crate) const COMPONENT_TITLES: &[&str] =
@@ -179,6 +194,9 @@ impl Facts for PlanView {
             );
             facts.push(("held", held));
         }
+        facts.extend(plan.mounts.iter().map(|mount| {
+            ("storage", stored(&mount.name, &mount.path, mount.volume_name.as_deref(), &mount.source))
+        }));
         facts.extend(plan.host_port.map(|port| ("host port", format!("127.0.0.1:{port} on the node"))));
         facts.extend(plan.endpoints.iter().map(|endpoint| {
             (

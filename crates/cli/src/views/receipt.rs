@@ -16,6 +16,8 @@ pub(crate) struct Attested {
     pub(crate) removed: Vec<Removed>,
     #[serde(default)]
     pub(crate) left: BTreeMap<String, u64>,
+    #[serde(default)]
+    volumes_kept: Vec<String>,
     checked_at: Option<i64>,
     #[serde(default)]
     simulated: bool,
@@ -73,6 +75,7 @@ pub(crate) fn facts(
             aloud.push(format!("This receipt does not show that nothing is left: {what}."));
             facts.push(("left", what));
         }
+        facts.extend(told.volumes_kept.iter().map(|id| ("volume kept", id.clone())));
     } else {
         let why = if receipt.attested { "the receipt's text cannot be read" } else { "nobody looked" };
         facts.push(("attested by", format!("NOBODY: {why}")));

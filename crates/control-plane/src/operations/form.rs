@@ -10,6 +10,7 @@ use gpuaas_domain::launch_form::{self, Choices, Form, FormView, NamedTarget, Wan
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::page::PageRequest;
 use gpuaas_domain::text::Slug;
+use gpuaas_domain::volume::{KnownVolume, MountSource};
 use gpuaas_domain::{Error, FieldError, Result};
 use gpuaas_store::Session;
 use gpuaas_store::catalog::StoredVersion;
@@ -48,7 +49,8 @@ pub async fn resolve(
         Some(asked) => asked,
         None => newest?,
     };
-    let world = World::load(plane, &mut session, &version, (tenant, project)).await?;
+    let volumes = volumes(&mut session, &permit, &wanted).await?;
+    let world = World::load(plane, &mut session, &version, (tenant, project), volumes).await?;
     check_room(&mut session, &permit, project, &mut wanted).await?;
     let targets = targets(&mut session, &permit, wanted.allocation).await?;
     let skus = session.list_skus(&first_page()).await?.items;
@@ -97,6 +99,18 @@ async fn check_room(
         wanted.faults.push(FieldError::new("/name", "name_taken", sentence));
     }
     Ok(())
+}
+
+/// The project's volumes with their holders, and those asked for whatever they are.
+async fn volumes(session: &mut Session, permit: &Permit, wanted: &Wanted) -> Result<Vec<KnownVolume>> {
+    let scope = permit.tenant_scope();
+    let mut all = session.list_known_volumes(scope, &first_page()).await?;
+    for id in wanted.wish.mounts.values().filter_map(MountSource::volume) {
+        if all.iter().all(|known| known.volume.id != id) {
+            all.extend(session.find_known_volume(scope, id).await?);
+        }
+    }
+    Ok(all)
 }
 
 /// Those the project may launch, the newest first.

@@ -4,9 +4,10 @@ use gpuaas_agent_protocol::image::ImageRef;
 use gpuaas_agent_protocol::inventory::Runtime;
 use gpuaas_agent_protocol::spec::WorkloadSpec;
 use gpuaas_domain::artifact::Artifact;
-use gpuaas_domain::iam::Permission;
+use gpuaas_domain::iam::{Permission, TenantScope};
 use gpuaas_domain::ids::{InstanceId, ProjectId};
 use gpuaas_domain::instance::{Component, Endpoint, Instance, Member, TimelineEntry};
+use gpuaas_domain::launch::{PlannedMount, Wish};
 use gpuaas_domain::manifest::{Manifest, OutputEndpoint};
 use gpuaas_domain::node::Node;
 use gpuaas_domain::{Error, Result};
@@ -30,6 +31,8 @@ pub struct Detail {
     pub image: Option<(ImageRef, Option<Artifact>)>,
     pub manifest: Manifest,
     pub values: Map<String, Value>,
+    /// What stands at each place for storage that the app declares.
+    pub mounts: Vec<PlannedMount>,
     pub simulated: bool,
     pub recent: Vec<TimelineEntry>,
 }
@@ -78,6 +81,9 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
         None => None,
         Some(first) => Some(trace_image(&mut session, &version, &first.image.reference).await?),
     };
+    let manifest = manifest_of(&version)?;
+    let wish = recalled(&revision.render_input);
+    let mounts = mounts(&mut session, permit.tenant_scope(), &manifest, &wish).await?;
     let bound: Vec<_> = ordered.into_iter().flat_map(|one| one.gpus).collect();
     Ok(Detail {
         members: session.list_members(id).await?,
@@ -88,11 +94,38 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
             || bound.iter().any(|gpu| gpu.simulated),
         gpus: bound.into_iter().map(|gpu| gpu.uuid).collect(),
         image,
-        manifest: manifest_of(&version)?,
-        values: recalled(&revision.render_input).values,
+        manifest,
+        values: wish.values,
+        mounts,
         node,
         instance,
     })
+}
+
+/// As the launch had it. A volume that was deleted since keeps its name.
+async fn mounts(
+    session: &mut Session,
+    scope: TenantScope,
+    manifest: &Manifest,
+    wish: &Wish,
+) -> Result<Vec<PlannedMount>> {
+    let mut all = Vec::new();
+    for mount in manifest.resources.iter().flat_map(|resources| &resources.mounts) {
+        let source = wish.mounts.get(&mount.name).cloned().unwrap_or_default();
+        let volume = match source.volume() {
+            None => None,
+            Some(id) => session.find_volume(scope, id).await?,
+        };
+        all.push(PlannedMount {
+            name: mount.name.clone(),
+            path: mount.path.clone(),
+            kind: mount.kind,
+            read_only: source.is_read_only(mount.read_only),
+            source,
+            volume_name: volume.map(|volume| volume.name),
+        });
+    }
+    Ok(all)
 }
 
 /// The artifact behind an image that runs. Its name may be another today, its digest is not.

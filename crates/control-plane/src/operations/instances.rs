@@ -6,7 +6,9 @@ use gpuaas_agent_protocol::task::Order;
 use gpuaas_domain::event::{Change, EventType};
 use gpuaas_domain::iam::{Permission, Permit};
 use gpuaas_domain::ids::{InstanceId, IntervalId, ProjectId, ReservationId, TaskId, TimelineId};
-use gpuaas_domain::instance::{Instance, NodeTask, StoredReceipt, TaskState, TimelineEntry, health_name};
+use gpuaas_domain::instance::{
+    Instance, NodeTask, StoredReceipt, Subject, TaskState, TimelineEntry, health_name,
+};
 use gpuaas_domain::launch::Plan;
 use gpuaas_domain::lifecycle::{self, Effect, Event, OrderKind};
 use gpuaas_domain::page::{Page, PageRequest};
@@ -47,9 +49,11 @@ pub(crate) async fn carry_out(
             Effect::Reserve => reserve(plane, tx, after, carrying.plan).await?,
             Effect::Release => {
                 tx.release_holds(after.id).await?;
+                tx.release_volumes(after.id).await?;
                 tx.lift_quarantine(after.id).await?;
             }
             Effect::Quarantine => {
+                // Its volumes stay held: what runs there may still write to them.
                 tx.quarantine_gpus(after.id).await?;
                 tx.release_holds(after.id).await?;
             }
@@ -159,6 +163,14 @@ async fn reserve(plane: &ControlPlane, tx: &mut Tx, instance: &Instance, plan: O
     let ports: Vec<_> =
         plan.host_port.iter().map(|port| (ReservationId::new(plane.new_uuid()), i64::from(*port))).collect();
     tx.hold_ports(instance.node_id, instance.id, &ports).await?;
+    for mount in &plan.mounts {
+        if let Some(volume) = mount.source.volume() {
+            let id = ReservationId::new(plane.new_uuid());
+            let owner = (instance.tenant_id, instance.project_id);
+            let attachment = (volume, instance.id, instance.revision_id);
+            tx.attach_volume(id, owner, attachment, &mount.name, mount.read_only).await?;
+        }
+    }
     let id = ReservationId::new(plane.new_uuid());
     tx.hold_compute(id, plan.allocation_id, instance.id, plan.held_cpu_millis, plan.held_memory_mib).await
 }
@@ -173,7 +185,7 @@ async fn order(plane: &ControlPlane, tx: &mut Tx, instance: &Instance, kind: Ord
     let task = NodeTask {
         id: TaskId::new(plane.new_uuid()),
         node_id: instance.node_id,
-        instance_id: instance.id,
+        subject: Subject::Instance(instance.id),
         generation: instance.state.desired,
         family: order.family().to_owned(),
         order: serde_json::to_string(&order).expect("an order is plain data"),

@@ -3,13 +3,14 @@
 use gpuaas_agent_protocol::task::Order;
 use gpuaas_domain::event::ObjectRef;
 use gpuaas_domain::iam::{Permission, Permit, TenantScope};
-use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId, TenantId};
+use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId, TenantId, VolumeId};
 use gpuaas_domain::instance::{Instance, Member, MemberRole};
 use gpuaas_domain::launch::{self, Plan, Wish};
 use gpuaas_domain::lifecycle::State;
 use gpuaas_domain::limit::Limit;
 use gpuaas_domain::render::container::RENDERER_VERSION;
 use gpuaas_domain::text::Slug;
+use gpuaas_domain::volume::MountSource;
 use gpuaas_domain::{Error, FieldError, Result};
 use gpuaas_store::catalog::StoredVersion;
 use gpuaas_store::instances::StoredRevision;
@@ -36,7 +37,8 @@ pub struct LaunchWish {
 /// The part of a wish that a later start repeats, its values as they were resolved.
 fn remembered(wish: &Wish, plan: &Plan) -> Value {
     json!({"gpu_count": wish.gpu_count, "cpu_millis": wish.cpu_millis, "memory_mib": wish.memory_mib,
-           "host_port": wish.host_port, "variant": wish.variant, "values": plan.values, "access": wish.access})
+           "host_port": wish.host_port, "variant": wish.variant, "values": plan.values, "access": wish.access,
+           "mounts": wish.mounts})
 }
 
 pub(crate) fn recalled(input: &Value) -> Wish {
@@ -52,6 +54,10 @@ pub(crate) fn recalled(input: &Value) -> Wish {
         access: input
             .get("access")
             .and_then(|access| serde_json::from_value(access.clone()).ok())
+            .unwrap_or_default(),
+        mounts: input
+            .get("mounts")
+            .and_then(|mounts| serde_json::from_value(mounts.clone()).ok())
             .unwrap_or_default(),
         values: input.get("values").and_then(Value::as_object).cloned().unwrap_or_default(),
     }
@@ -81,6 +87,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
     tx.lock_allocation(wish.allocation).await?;
+    lock_volumes(&mut tx, &wish.choices).await?;
     check_quota(&mut tx, &permit, project).await?;
     let version = choose_version(plane, &mut tx, &permit, project, &wish).await?;
     let plan: Plan = step!(
@@ -174,6 +181,7 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
         .await?
         .ok_or_else(|| Error::internal("an instance without its version"))?;
     let wish = recalled(&former.render_input);
+    lock_volumes(&mut tx, &wish).await?;
     let plan =
         make_plan(plane, &mut tx, permit.tenant_scope(), &version, before.target_allocation_id, &wish, true)
             .await?;
@@ -189,6 +197,16 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
     let change =
         carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, next))
+}
+
+/// In the order of their ids, so that no two launches wait for each other.
+async fn lock_volumes(tx: &mut Tx, wish: &Wish) -> Result<()> {
+    let mut ids: Vec<VolumeId> = wish.mounts.values().filter_map(MountSource::volume).collect();
+    ids.sort_unstable();
+    for id in ids {
+        tx.lock_volume(id).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId) -> Result<()> {
@@ -251,7 +269,13 @@ pub(crate) async fn make_plan(
     let allocation = session.find_allocation(scope, allocation).await?;
     let allocation = allocation.ok_or_else(|| Error::fields(vec![launch::unknown_allocation()]))?;
     let owner = (allocation.tenant_id, allocation.project_id);
-    let world = World::load(plane, session, version, owner).await?;
+    // Of the project of the allocation, which is the caller's own.
+    let project = Permit::system("plan", allocation.scope()).tenant_scope();
+    let mut volumes = Vec::new();
+    for id in wish.mounts.values().filter_map(MountSource::volume) {
+        volumes.extend(session.find_known_volume(project, id).await?);
+    }
+    let world = World::load(plane, session, version, owner, volumes).await?;
     let target = LoadedTarget::load(session, allocation).await?;
     launch::plan(&world.view(plane, existing), target.view(), wish)
 }

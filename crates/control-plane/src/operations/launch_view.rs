@@ -7,6 +7,7 @@ use gpuaas_domain::launch::{KnownImage, Target, View};
 use gpuaas_domain::manifest::Manifest;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::node::{GpuDevice, Node};
+use gpuaas_domain::volume::KnownVolume;
 use gpuaas_domain::{Error, Result};
 use gpuaas_store::Session;
 use gpuaas_store::allocations::InUse;
@@ -22,6 +23,7 @@ pub(super) struct World {
     state: VersionState,
     layers: Layers,
     images: Vec<KnownImage>,
+    volumes: Vec<KnownVolume>,
 }
 
 impl World {
@@ -30,6 +32,7 @@ impl World {
         session: &mut Session,
         version: &StoredVersion,
         owner: (TenantId, ProjectId),
+        volumes: Vec<KnownVolume>,
     ) -> Result<Self> {
         Ok(Self {
             version: version.id,
@@ -37,6 +40,7 @@ impl World {
             state: state_of(version)?,
             layers: session.entitlement_layers(owner.0, owner.1, &version.app_slug).await?,
             images: known_images(plane, session, version, owner).await?,
+            volumes,
         })
     }
 
@@ -53,6 +57,7 @@ impl World {
             channels: &registry.channels,
             boundary: plane.settings.launch.boundary,
             public_ceiling: plane.settings.gateway.public_ceiling,
+            volumes: &self.volumes,
             now: plane.now(),
         }
     }

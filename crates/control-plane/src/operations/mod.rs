@@ -33,3 +33,4 @@ pub mod skus;
 pub mod tenants;
 pub mod trust_keys;
 pub mod users;
+pub mod volumes;

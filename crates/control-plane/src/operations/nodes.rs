@@ -3,7 +3,7 @@
 use gpuaas_agent_protocol::inventory::NodeInventory;
 use gpuaas_domain::event::{Change, EventType, ObjectRef};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
-use gpuaas_domain::ids::{AllocationId, InstanceId, NodeId};
+use gpuaas_domain::ids::{AllocationId, InstanceId, NodeId, VolumeId};
 use gpuaas_domain::node::{GpuDevice, Node, NodeStanding};
 use gpuaas_domain::page::{Page, PageRequest};
 use gpuaas_domain::{Error, Result};
@@ -25,6 +25,7 @@ pub struct Detail {
     pub gpus: Vec<GpuDevice>,
     pub allocations: Vec<AllocationId>,
     pub instances: Vec<InstanceId>,
+    pub volumes: Vec<VolumeId>,
 }
 
 pub async fn get(ctx: &OpContext, id: NodeId) -> Result<Detail> {
@@ -34,7 +35,8 @@ pub async fn get(ctx: &OpContext, id: NodeId) -> Result<Detail> {
     let allocations =
         session.list_node_allocations(id).await?.into_iter().map(|allocation| allocation.id).collect();
     let instances = session.list_node_instances(id).await?.into_iter().map(|instance| instance.id).collect();
-    Ok(Detail { gpus: session.list_gpus(id).await?, node, allocations, instances })
+    let volumes = session.list_node_volumes(id).await?.into_iter().map(|volume| volume.id).collect();
+    Ok(Detail { gpus: session.list_gpus(id).await?, node, allocations, instances, volumes })
 }
 
 /// What can be done to a node.

@@ -143,6 +143,11 @@ pub async fn delete(ctx: &OpContext, id: ProjectId, reason: Option<String>) -> R
         let live = tx.live_allocations(id).await?;
         return Err(has_live_objects("project", "allocation", &live, count));
     }
+    let live = tx.live_volumes(id).await?;
+    if !live.is_empty() {
+        let count = i64::try_from(live.len()).unwrap_or(i64::MAX);
+        return Err(has_live_objects("project", "volume", &live, count));
+    }
     let live = tx.live_artifacts(id).await?;
     if !live.is_empty() {
         let count = i64::try_from(live.len()).unwrap_or(i64::MAX);

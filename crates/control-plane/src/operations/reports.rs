@@ -16,6 +16,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::instances::{Carrying, move_instance, note};
+use super::volumes;
 use crate::plane::ControlPlane;
 
 /// How often a stale write is tried again with fresh eyes.
@@ -36,15 +37,23 @@ pub async fn record(plane: &ControlPlane, node: NodeId, report: &NodeReport) -> 
         report.instances.iter().map(|seen| (seen.instance_id, seen)).collect();
     let own = plane.store.read().await?.list_node_instances(node).await?;
     let known: HashSet<Uuid> = own.iter().map(|instance| instance.id.uuid()).collect();
-    let strangers = last.keys().filter(|id| !known.contains(id)).count();
+    let leaving = plane.store.read().await?.list_deleting_volumes(node).await?;
+    let is_leaving = |id: &Uuid| leaving.iter().any(|volume| volume.uuid() == *id);
+    let strangers = last.keys().filter(|id| !known.contains(id) && !is_leaving(id)).count();
     if strangers > 0 {
         tracing::warn!(node.id = %node, "node {node} speaks of {strangers} instances that are not its own");
     }
     for seen in last.values().filter(|seen| seen.era >= era && known.contains(&seen.instance_id)) {
         step!(plane, "report.record", record_one(plane, node, seen).await)?;
     }
+    for seen in last.values().filter(|seen| seen.era >= era && is_leaving(&seen.instance_id)) {
+        step!(plane, "report.volume", volumes::record_removal(plane, node, seen).await)?;
+    }
     if report.full {
         resend_lost(plane, node, report, era).await?;
+        for volume in leaving.iter().filter(|volume| !last.contains_key(&volume.uuid())) {
+            volumes::resend_removal(plane, node, *volume).await?;
+        }
     }
     Ok(())
 }
@@ -82,7 +91,7 @@ async fn try_record(plane: &ControlPlane, node: NodeId, seen: &InstanceReport) -
     let before = tx.find_instance(anywhere, id).await?.ok_or_else(Error::not_found)?;
     let gone = matches!(seen.phase, Phase::Stopped | Phase::Failed | Phase::Removed);
     let changed = put_components(&mut tx, id, &seen.components, gone).await?;
-    let receipt = checked_receipt(&mut tx, node, &before, seen).await?;
+    let receipt = checked_receipt(&mut tx, node, before.id.uuid(), seen).await?;
     if seen.phase == Phase::Removed && receipt.is_none() && !before.state.is_decommissioned() {
         tracing::warn!(instance.id = %id, "node {node} says instance {id} is gone without a receipt that holds");
         return Ok(());
@@ -164,17 +173,17 @@ fn is_container_id(id: &str) -> bool {
     (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
-/// A receipt counts if this node signed it, for this instance and generation, and it says that nothing is left.
-async fn checked_receipt(
+/// A receipt counts if this node signed it, for this instance or volume and generation, and it says that nothing is left.
+pub(super) async fn checked_receipt(
     tx: &mut Tx,
     node: NodeId,
-    instance: &Instance,
+    subject: Uuid,
     seen: &InstanceReport,
 ) -> Result<Option<receipt::Receipt>> {
     let Some(signed) = &seen.receipt else { return Ok(None) };
     let Some((_, key)) = tx.find_node_key(node).await? else { return Ok(None) };
     Ok(receipt::open(signed, &key).filter(|receipt| {
-        receipt.instance_id == instance.id.uuid()
+        receipt.instance_id == subject
             && receipt.node_id == node.uuid()
             && receipt.generation == seen.generation
             && receipt.left.is_nothing()

@@ -10,8 +10,8 @@ use std::time::Duration;
 use gpuaas_agent_protocol::task::{Order, Refusal, SignedTask, Task, sign as sign_task};
 use gpuaas_agent_protocol::{FailureReason, PROTOCOL};
 use gpuaas_domain::iam::{Permit, Scope};
-use gpuaas_domain::ids::NodeId;
-use gpuaas_domain::instance::NodeTask;
+use gpuaas_domain::ids::{InstanceId, NodeId};
+use gpuaas_domain::instance::{NodeTask, Subject};
 use gpuaas_domain::lifecycle::{Event, Failure};
 use gpuaas_domain::{Error, Kind, Result, Timestamp};
 use tokio::task::{self, JoinError, JoinSet};
@@ -51,7 +51,12 @@ impl Dispatcher {
             self.land(landed, &mut status);
         }
         let now = plane.now();
-        let due = plane.store.read().await?.due_tasks(now, BATCH).await?;
+        let due = {
+            let mut session = plane.store.read().await?;
+            let mut due = session.due_tasks(now, BATCH).await?;
+            due.extend(session.due_removals(now, BATCH).await?);
+            due
+        };
         let mut by_node: BTreeMap<NodeId, Vec<NodeTask>> = BTreeMap::new();
         for task in due.into_iter().filter(|task| !self.busy.values().any(|node| *node == task.node_id)) {
             by_node.entry(task.node_id).or_default().push(task);
@@ -152,8 +157,9 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
         postpone(plane, task, AWAY, "the node is away", true).await?;
         return Ok(false);
     }
-    if task.family == "container.launch"
-        && let Some(failure) = refusal(plane, task).await?
+    if let Subject::Instance(instance) = task.subject
+        && task.family == "container.launch"
+        && let Some(failure) = refusal(plane, instance, task).await?
     {
         // Nothing of it is on the node, unless an earlier sending's answer was lost.
         let event = Event::Refused { generation: task.generation, failure, perhaps_taken: task.attempts > 0 };
@@ -163,7 +169,7 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
     // Counted before it goes out: whatever happens to the answer, the node may have it.
     let tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
     let next = tx.at().plus_seconds(seconds(AWAY));
-    let Some(attempts) = tx.claim_task(task.id, next).await? else { return Ok(false) };
+    let Some(attempts) = tx.claim_task(task, next).await? else { return Ok(false) };
     let signed = step!(plane, "dispatch.sign", sign(plane, task, epoch).await)?;
     let answer: Result<_> = step!(plane, "dispatch.send", {
         Ok::<_, Error>(plane.links().send_task(task.node_id, &signed).await)
@@ -176,7 +182,7 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
         }
         Ok(Delivery::Refused(refused)) => {
             let message = report_text(&refused.message);
-            tracing::warn!(node.id = %task.node_id, instance.id = %task.instance_id, "node {} refused an order: {} {message}", task.node_id, refused.refusal.name());
+            tracing::warn!(node.id = %task.node_id, subject.id = %task.subject.uuid(), "node {} refused an order: {} {message}", task.node_id, refused.refusal.name());
             match reason(refused.refusal) {
                 Some(reason) if task.family == "container.launch" => {
                     let failure = Failure { reason, detail: message };
@@ -201,12 +207,12 @@ async fn deliver(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<bo
 }
 
 /// Why a launch must not go out any more: its image was revoked, or lost its trust, since it was planned (F-25).
-async fn refusal(plane: &ControlPlane, task: &NodeTask) -> Result<Option<Failure>> {
+async fn refusal(plane: &ControlPlane, instance: InstanceId, task: &NodeTask) -> Result<Option<Failure>> {
     let order: Order = serde_json::from_str(&task.order)
         .map_err(|error| Error::internal(format!("a stored order cannot be read: {error}")))?;
     let Order::Launch { spec } = order else { return Ok(None) };
     let mut session = plane.store.read().await?;
-    match node_images::check_order(plane, &mut session, task.instance_id, &spec).await {
+    match node_images::check_order(plane, &mut session, instance, &spec).await {
         Ok(()) => Ok(None),
         Err(error) if matches!(error.kind(), Kind::Internal | Kind::Unavailable) => Err(error),
         Err(error) => {
@@ -258,7 +264,7 @@ async fn sign(plane: &ControlPlane, task: &NodeTask, epoch: i64) -> Result<Signe
         protocol: PROTOCOL,
         task_id: task.id.uuid(),
         node_id: task.node_id.uuid(),
-        instance_id: task.instance_id.uuid(),
+        instance_id: task.subject.uuid(),
         generation: positive(task.generation),
         epoch: positive(epoch),
         era: positive(era),
@@ -283,18 +289,28 @@ async fn postpone(
 ) -> Result<()> {
     let tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
     let next = tx.at().plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
-    tx.postpone_task(task.id, next, why, sent).await
+    tx.postpone_task(task, next, why, sent).await
 }
 
 /// What the node said, in the row of the order and in the state of the instance.
 async fn note_answer(plane: &ControlPlane, task: &NodeTask, event: Event, sent: bool) -> Result<()> {
+    let instance = match task.subject {
+        Subject::Instance(instance) => instance,
+        // What the node makes of it, it reports.
+        Subject::Volume(volume) => {
+            let mut tx = plane.store.begin(&Permit::system(PART, Scope::Platform), plane.own_stamp()).await?;
+            tx.mark_sent(task).await?;
+            tx.note_volume_problem(volume, None).await?;
+            return tx.commit_observation().await;
+        }
+    };
     for _ in 0..3 {
         let stamp = plane.stamp(&task.correlation_id, &task.trace_id);
         let mut tx = plane.store.begin(&Permit::system(PART, Scope::Platform), stamp).await?;
-        tx.lock_instance(task.instance_id).await?;
+        tx.lock_instance(instance).await?;
         let anywhere = Permit::system(PART, Scope::Platform).tenant_scope();
-        let Some(before) = tx.find_instance(anywhere, task.instance_id).await? else { return Ok(()) };
-        if sent && !tx.mark_sent(task.id).await? {
+        let Some(before) = tx.find_instance(anywhere, instance).await? else { return Ok(()) };
+        if sent && !tx.mark_sent(task).await? {
             return Ok(());
         }
         let moved =

@@ -92,6 +92,9 @@ async fn erase_project(tx: &mut Tx, permit: &Permit, id: ProjectId) -> Result<Ch
     if tx.count_instances(id).await? > 0 || tx.count_allocations(id).await? > 0 {
         return Err(Error::conflict("has_live_objects", "The project still has instances or allocations."));
     }
+    if !tx.live_volumes(id).await?.is_empty() {
+        return Err(Error::conflict("has_live_objects", "The project still has volumes."));
+    }
     tx.delete_bindings_at(before.scope()).await?;
     let after = tx.update_project(Project { state, display_name: String::new(), ..before.clone() }).await?;
     Ok(Change::new("projects.erase", ObjectRef::new("project", id))

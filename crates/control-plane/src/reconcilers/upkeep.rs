@@ -1,9 +1,10 @@
 //! What has to happen by itself: releases wait for their instances, drained nodes are emptied, forgotten nodes are
-//! written off, launches that wait too long end.
+//! written off with the volumes on them, launches that wait too long end.
 
 use gpuaas_domain::allocation::Allocation;
 use gpuaas_domain::iam::{Permit, Scope};
 use gpuaas_domain::ids::{InstanceId, NodeId};
+use gpuaas_domain::instance::Subject;
 use gpuaas_domain::lifecycle::{Event, Operation, Status};
 use gpuaas_domain::node::NodeStanding;
 use gpuaas_domain::{Error, Kind, Result};
@@ -11,6 +12,7 @@ use gpuaas_domain::{Error, Kind, Result};
 use super::TickStatus;
 use crate::operations::allocations::finish_release;
 use crate::operations::instances::{Carrying, move_instance};
+use crate::operations::volumes;
 use crate::plane::ControlPlane;
 
 const PART: &str = "upkeep";
@@ -39,8 +41,14 @@ pub async fn tick(plane: &ControlPlane) -> Result<TickStatus> {
     let waiting = plane.store.read().await?.waiting_launches(before, BATCH).await?;
     for task in waiting {
         status.seen += 1;
+        let Subject::Instance(instance) = task.subject else { continue };
         let event = Event::Overdue { delivered: task.attempts > 0 };
-        count(&mut status, push(plane, task.instance_id, event, None).await);
+        count(&mut status, push(plane, instance, event, None).await);
+    }
+    let stranded = plane.store.read().await?.list_stranded_volumes(BATCH).await?;
+    for volume in stranded {
+        status.seen += 1;
+        count(&mut status, step!(plane, "upkeep.volume", volumes::lose(plane, volume).await));
     }
     Ok(status)
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Choices;
+use super::{Choices, FormView, MountSource};
 use crate::text::is_deceptive;
 
 /// `gpuaas instance create …` with exactly these choices.
-pub(super) fn line(choices: &Choices, project: &str, allocation: Option<&str>) -> String {
+pub(super) fn line(choices: &Choices, view: &FormView<'_>, allocation: Option<&str>) -> String {
     let mut words: Vec<String> = ["gpuaas", "instance", "create"].map(str::to_owned).into();
     words.push(choices.slug.clone());
     let mut option = |name: &str, value: Option<String>| {
@@ -14,7 +14,7 @@ pub(super) fn line(choices: &Choices, project: &str, allocation: Option<&str>) -
             words.extend([name.to_owned(), value]);
         }
     };
-    option("--project", Some(project.to_owned()));
+    option("--project", Some(view.project_slug.to_owned()));
     option("--allocation", Some(allocation.unwrap_or("ALLOCATION").to_owned()));
     option("--version", Some(choices.version.clone()));
     option("--name", choices.name.clone());
@@ -26,10 +26,21 @@ pub(super) fn line(choices: &Choices, project: &str, allocation: Option<&str>) -
     for (endpoint, mode) in &choices.access {
         option("--access", Some(format!("{endpoint}={}", mode.name())));
     }
+    for (mount, source) in &choices.mounts {
+        option("--mount", Some(format!("{mount}={}", mounted(view, source))));
+    }
     for (name, value) in settings(&choices.values) {
         option("--set", Some(format!("{name}={value}")));
     }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A volume by its name, where the project has one of this id.
+fn mounted(view: &FormView<'_>, source: &MountSource) -> String {
+    let MountSource::Volume { volume_id, read_only } = source else { return "scratch".to_owned() };
+    let known = view.app.volumes.iter().find(|known| known.volume.id == *volume_id);
+    let name = known.map_or_else(|| volume_id.to_string(), |known| known.volume.name.clone());
+    format!("volume:{name}{}", if *read_only { ":ro" } else { "" })
 }
 
 fn settings(values: &Map<String, Value>) -> impl Iterator<Item = (&String, String)> {

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod laws;
+mod mounts;
 
 use gpuaas_agent_protocol::inventory::{NodeInventory, Runtime, Vendor};
 use serde_json::{Value, json};
@@ -173,6 +174,7 @@ struct Scene {
     state: VersionState,
     places: Vec<Place>,
     channels: Channels,
+    volumes: Vec<crate::volume::KnownVolume>,
 }
 
 impl Scene {
@@ -200,6 +202,7 @@ impl Scene {
                 place(3, "tiny", Shape::GpuSlice, 0, 1, 256),
             ],
             channels: Channels::default(),
+            volumes: Vec::new(),
         }
     }
 
@@ -215,6 +218,7 @@ impl Scene {
             channels: &self.channels,
             boundary: BoundaryMode::DedicatedNode,
             public_ceiling: crate::access::PublicAccess::Off,
+            volumes: &self.volumes,
             now: now(),
         }
     }

@@ -10,11 +10,12 @@ use serde_json::{Map, Value};
 use crate::access::{self, AccessMode, PublicAccess};
 use crate::allocation::{AllocationState, GrantPolicy, Price, Shape, prices_at};
 use crate::artifact::TrustState;
-use crate::ids::{AllocationId, SkuId};
-use crate::launch::{Target, target};
+use crate::ids::{AllocationId, NodeId, SkuId};
+use crate::launch::{Target, View, Wish, mounts, target};
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{Expose, ExtensionKind, Manifest, Mount, MountKind, Profile};
 use crate::node::Node;
+use crate::volume::{MountSource, VolumeState};
 use crate::{FieldError, Timestamp};
 
 /// One app, resolved for one project.
@@ -174,6 +175,7 @@ pub struct FormMount {
     pub kind: MountKind,
     pub read_only: bool,
     pub required: bool,
+    /// Scratch, and every volume of the project.
     pub choices: Vec<MountChoice>,
     pub value: MountSource,
 }
@@ -183,14 +185,10 @@ pub struct MountChoice {
     #[serde(flatten)]
     pub source: MountSource,
     pub title: String,
-}
-
-/// What stands there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum MountSource {
-    /// Dies with the instance.
-    Scratch,
+    /// Whether it can stand there now, on the chosen allocation.
+    pub fits: bool,
+    /// Everything that keeps it from there.
+    pub reasons: Vec<FormReason>,
 }
 
 /// How people may reach one port.
@@ -293,17 +291,30 @@ impl FormAllocation {
 }
 
 impl FormMount {
-    /// Until a project has volumes, every declared place is scratch.
-    pub(super) fn scratch(mount: &Mount) -> Self {
-        let title = "Scratch: deleted with the instance".to_owned();
+    /// A place, what could stand there for an instance on this node, and what was chosen.
+    pub(super) fn of(view: &View<'_>, mount: &Mount, wish: &Wish, node: Option<NodeId>) -> Self {
+        let alive = view.volumes.iter().filter(|known| known.volume.state != VolumeState::Deleted);
+        let volumes = alive.map(|known| {
+            let source = MountSource::Volume { volume_id: known.volume.id, read_only: false };
+            (source, format!("Volume {}", known.volume.name))
+        });
+        let scratch = (MountSource::Scratch, "Scratch: deleted with the instance".to_owned());
+        let choices = std::iter::once(scratch).chain(volumes).map(|(source, title)| {
+            let mut reasons: Vec<FieldError> =
+                mounts::place_fault(view, mount, &source).into_iter().collect();
+            let obstacles = mounts::obstacles(view, mount, &source, node);
+            reasons.extend(obstacles.iter().flat_map(|error| error.field_errors().to_vec()));
+            let fits = reasons.is_empty();
+            MountChoice { source, title, fits, reasons: reasons.into_iter().map(FormReason::from).collect() }
+        });
         Self {
             name: mount.name.clone(),
             path: mount.path.clone(),
             kind: mount.kind,
             read_only: mount.read_only,
             required: mount.required,
-            choices: vec![MountChoice { source: MountSource::Scratch, title }],
-            value: MountSource::Scratch,
+            choices: choices.collect(),
+            value: mounts::chosen(wish, mount),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Escape law: none is needed. The agent reads the JSON once and hands each text to the Docker Engine as a field of its
 //! own; nothing is read a second time.
 
-use gpuaas_agent_protocol::spec::{ComponentSpec, ImageGrant, Port, Scratch, WorkloadSpec};
+use gpuaas_agent_protocol::spec::{ComponentSpec, ImageGrant, Port, Scratch, VolumeMount, WorkloadSpec};
 
 use super::input::{ComponentInput, MountSource, RenderInput};
 use super::{Gap, JSON, Refusal, Rendered, RenderedFile, check};
@@ -49,6 +49,12 @@ fn component(component: &ComponentInput) -> ComponentSpec {
         .iter()
         .filter(|mount| mount.source == MountSource::Scratch)
         .map(|mount| Scratch { name: mount.name.clone(), path: mount.path.clone() });
+    let volumes = component.mounts.iter().filter_map(|mount| match mount.source {
+        MountSource::Volume { id } => {
+            Some(VolumeMount { id, path: mount.path.clone(), read_only: mount.read_only })
+        }
+        MountSource::Scratch => None,
+    });
     ComponentSpec {
         name: component.name.clone(),
         image: ImageGrant { reference: component.image.clone() },
@@ -61,6 +67,7 @@ fn component(component: &ComponentInput) -> ComponentSpec {
         read_only_root: component.read_only_root,
         tmpfs: component.tmpfs.clone(),
         scratch: scratch.collect(),
+        volumes: volumes.collect(),
         gpus: component.gpus.clone(),
         ports: component.ports.iter().map(port).collect(),
         readiness: component.readiness.clone(),
@@ -86,10 +93,7 @@ fn gaps(input: &RenderInput) -> Vec<Gap> {
         }
         for (index, mount) in component.mounts.iter().enumerate() {
             let at = format!("{at}/mounts/{index}");
-            if matches!(mount.source, MountSource::Volume { .. }) {
-                let message = "The node agent's own orders have no volumes yet.";
-                gaps.push(Gap::refuse(format!("{at}/source"), "volume_not_supported", message));
-            } else if mount.read_only {
+            if mount.source == MountSource::Scratch && mount.read_only {
                 let message = "Scratch of a single container can be written.";
                 gaps.push(Gap::note(format!("{at}/read_only"), "read_only_not_kept", message));
             }

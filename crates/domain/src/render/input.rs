@@ -4,6 +4,8 @@
 //! of a host nor an option of a runtime can be written here, and unknown fields are refused. What was chosen is in; what a
 //! node alone knows (its subnets, where its scratch lies) and what nobody may store (the values of secrets) is not.
 
+use std::collections::BTreeMap;
+
 use gpuaas_agent_protocol::image::ImageRef;
 use gpuaas_agent_protocol::spec::{Egress, EnvVar, GpuBinding, Probe, RestartBudget, RunAs, Tmpfs};
 use serde::{Deserialize, Serialize};
@@ -151,6 +153,9 @@ pub struct Bindings {
     pub memory_mib: u32,
     /// On the node's 127.0.0.1, for the first private port.
     pub host_port: Option<u16>,
+    /// The volumes at the profile's mounts, by their names, and whether they are for reading only. The others are scratch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, (Uuid, bool)>,
 }
 
 impl RenderInput {
@@ -218,7 +223,7 @@ impl ComponentInput {
             pids: component.pids,
             read_only_root: component.read_only_root,
             tmpfs: component.tmpfs.clone(),
-            mounts: mounts(profile, component),
+            mounts: mounts(profile, component, &bindings.volumes),
             gpus: bindings.gpus.clone(),
             ports: component.ports.iter().map(&mut port).collect(),
             readiness: component.readiness.clone(),
@@ -232,9 +237,12 @@ impl ComponentInput {
     }
 }
 
-/// The component's own folders, then the places that the profile declares for it. Until a project has volumes, every
-/// declared place is scratch.
-fn mounts(profile: &Profile, component: &Component) -> Vec<MountInput> {
+/// The component's own folders, then the places that the profile declares for it. Where no volume stands is scratch.
+fn mounts(
+    profile: &Profile,
+    component: &Component,
+    volumes: &BTreeMap<String, (Uuid, bool)>,
+) -> Vec<MountInput> {
     let own = component.scratch.iter().map(|scratch| MountInput {
         name: scratch.name.clone(),
         path: scratch.path.clone(),
@@ -242,11 +250,12 @@ fn mounts(profile: &Profile, component: &Component) -> Vec<MountInput> {
         source: MountSource::Scratch,
     });
     let sees = |mount: &&Mount| mount.components.is_empty() || mount.components.contains(&component.name);
-    let declared = profile.mounts.iter().filter(sees).map(|mount| MountInput {
-        name: mount.name.clone(),
-        path: mount.path.clone(),
-        read_only: mount.read_only,
-        source: MountSource::Scratch,
+    let declared = profile.mounts.iter().filter(sees).map(|mount| {
+        let (source, read_only) = match volumes.get(&mount.name) {
+            Some((id, read_only)) => (MountSource::Volume { id: *id }, *read_only),
+            None => (MountSource::Scratch, mount.read_only),
+        };
+        MountInput { name: mount.name.clone(), path: mount.path.clone(), read_only, source }
     });
     own.chain(declared).collect()
 }

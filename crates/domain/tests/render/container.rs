@@ -1,5 +1,7 @@
 //! The node agent's own form keeps its bytes.
 
+use std::collections::BTreeMap;
+
 use gpuaas_agent_protocol::inventory::Vendor;
 use gpuaas_agent_protocol::spec::{
     ComponentSpec, EnvVar, GpuBinding, ImageGrant, Port, Scratch, WorkloadSpec,
@@ -35,6 +37,7 @@ fn as_it_was(profile: &Profile, component: &Component, image: &Image, bindings: 
         read_only_root: component.read_only_root,
         tmpfs: component.tmpfs.clone(),
         scratch: component.scratch.iter().cloned().chain(mounts).collect(),
+        volumes: Vec::new(),
         gpus: bindings.gpus.clone(),
         ports,
         readiness: component.readiness.clone(),
@@ -84,7 +87,13 @@ fn orders_keep_their_bytes() {
     let image = &component.images[0];
     let gpu = GpuBinding { vendor: Vendor::Nvidia, uuid: "GPU-1".to_owned(), simulated: true };
     for host_port in [None, Some(18_022)] {
-        let bindings = Bindings { gpus: vec![gpu.clone()], cpu_millis: 2000, memory_mib: 2048, host_port };
+        let bindings = Bindings {
+            gpus: vec![gpu.clone()],
+            cpu_millis: 2000,
+            memory_mib: 2048,
+            host_port,
+            volumes: BTreeMap::new(),
+        };
         let identity = Identity::planned(&document.manifest.slug, &document.manifest.version);
         let input = RenderInput::of_one(identity, &profile, component, image, &bindings);
         let was = serde_json::to_string(&as_it_was(&profile, component, image, &bindings)).unwrap();

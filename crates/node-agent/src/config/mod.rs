@@ -78,6 +78,8 @@ pub enum PacketFilter {
 pub struct Storage {
     /// Where scratch folders of instances are made. Empty: `scratch` in the state folder.
     pub scratch_dir: PathBuf,
+    /// Where volumes are kept; never inside the scratch folder. Empty: `volumes` beside the scratch folder.
+    pub volumes_dir: PathBuf,
     /// Where the keys of instances lie; must be on a tmpfs, so that they never reach a disk. Empty: `/run/gpuaas`, or
     /// `/dev/shm/gpuaas` where `/run` is none.
     pub secrets_dir: PathBuf,
@@ -183,7 +185,7 @@ impl Default for Network {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { scratch_dir: PathBuf::new(), secrets_dir: PathBuf::new() }
+        Self { scratch_dir: PathBuf::new(), volumes_dir: PathBuf::new(), secrets_dir: PathBuf::new() }
     }
 }
 
@@ -284,6 +286,11 @@ impl Config {
             let message = "Write a private IPv4 range of /8 to /28, such as 10.213.0.0/16.";
             wrong.push(FieldError::new("/network/range", "invalid_value", message));
         }
+        let (scratch, volumes) = (self.scratch_dir(), self.volumes_dir());
+        if scratch.starts_with(&volumes) || volumes.starts_with(&scratch) {
+            let message = "Keep volumes and scratch in folders of their own, neither inside the other.";
+            wrong.push(FieldError::new("/storage/volumes_dir", "invalid_value", message));
+        }
         if wrong.is_empty() { Ok(()) } else { Err(gpuaas_domain::Error::fields(wrong)) }
     }
 
@@ -292,6 +299,14 @@ impl Config {
             self.state_dir.join("scratch")
         } else {
             self.storage.scratch_dir.clone()
+        }
+    }
+
+    pub fn volumes_dir(&self) -> PathBuf {
+        if self.storage.volumes_dir.as_os_str().is_empty() {
+            self.scratch_dir().with_file_name("volumes")
+        } else {
+            self.storage.volumes_dir.clone()
         }
     }
 
@@ -344,7 +359,7 @@ impl Config {
         let text = |text: &dyn std::fmt::Display| format!("{:?}", text.to_string());
         let mut out = format!(
             "state_dir = {}\nruntime = {}\n\n[docker]\nsocket = {}\ndata_dir = {}\n\n[network]\nrange = {}\n\
-             instance_api_port = {}\npacket_filter = {}\n\n[storage]\nscratch_dir = {}\nsecrets_dir = {}\n\n[pull]\nstall_seconds = {}\n\
+             instance_api_port = {}\npacket_filter = {}\n\n[storage]\nscratch_dir = {}\nvolumes_dir = {}\nsecrets_dir = {}\n\n[pull]\nstall_seconds = {}\n\
              deadline_seconds = {}\nconnect_seconds = {}\n\n[inventory]\nsearch_path = {}\ntool_seconds = {}\n\n\
              [report]\ninterval_seconds = {}\n\n[log]\nlevel = {}\nformat = {}\n",
             text(&self.state_dir.display()),
@@ -355,6 +370,7 @@ impl Config {
             self.network.instance_api_port,
             text(&self.network.packet_filter.name()),
             text(&self.storage.scratch_dir.display()),
+            text(&self.storage.volumes_dir.display()),
             text(&self.storage.secrets_dir.display()),
             self.pull.stall_seconds,
             self.pull.deadline_seconds,

@@ -138,6 +138,7 @@ impl Actor {
             },
             (Wish::Stop { grace_seconds }, _) => self.stop(*grace_seconds).await,
             (Wish::Remove { grace_seconds }, _) => self.remove(*grace_seconds).await,
+            (Wish::RemoveVolume { volume }, _) => self.remove_volume(*volume).await,
             (Wish::Adopted, _) => self.keep_as_it_is().await,
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use futures_util::future::try_join_all;
 use gpuaas_agent_protocol::FailureReason;
@@ -17,7 +16,7 @@ use super::network::is_internal;
 use super::scratch;
 use super::slot::Component;
 use crate::runtime::subnet::Subnet;
-use crate::runtime::{ContainerPlan, ContainerView, State, User, network_name};
+use crate::runtime::{Bind, ContainerPlan, ContainerView, State, User, network_name};
 use crate::seams::{Failure, PullTicket, WantedImage};
 
 /// An image that the engine has.
@@ -76,10 +75,13 @@ impl Actor {
             try_join_all(missing.iter().map(|component| self.admit(component))).await?;
         }
         let users: Vec<User> = images.into_iter().map(|image| image.user).collect();
-        let mut folders: BTreeMap<&str, Vec<(PathBuf, String)>> = BTreeMap::new();
+        let mut folders: BTreeMap<&str, Vec<Bind>> = BTreeMap::new();
         for (component, user) in missing.iter().zip(&users) {
-            let binds =
+            let mut binds =
                 step!(self.shared.options.faults, "agent.scratch", self.make_scratch(component, user))?;
+            let volumes =
+                step!(self.shared.options.faults, "agent.volume", self.make_volumes(component, user))?;
+            binds.extend(volumes);
             folders.insert(&component.name, binds);
         }
         let identity = self.ensure_identity(spec).await?;
@@ -199,20 +201,14 @@ impl Actor {
         }
     }
 
-    fn make_scratch(&self, component: &ComponentSpec, user: &User) -> Result<Vec<(PathBuf, String)>, Halt> {
+    fn make_scratch(&self, component: &ComponentSpec, user: &User) -> Result<Vec<Bind>, Halt> {
         let root = &self.shared.options.scratch;
         let made = component.scratch.iter().map(|wanted| {
-            scratch::ensure(root, self.instance, &wanted.name, user).map(|path| (path, wanted.path.clone()))
+            let source = scratch::ensure(root, self.instance, &wanted.name, user)?;
+            Ok(Bind { source, target: wanted.path.clone(), read_only: false })
         });
-        made.collect::<Result<_, _>>().map_err(|error: std::io::Error| {
-            let reason = match error.kind() {
-                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                    FailureReason::DiskFull
-                }
-                _ => FailureReason::Internal,
-            };
-            Halt::Failed(Failure::new(reason, format!("The scratch folder cannot be made: {error}.")))
-        })
+        made.collect::<std::io::Result<_>>()
+            .map_err(|error| on_disk("The scratch folder cannot be made", &error))
     }
 
     async fn open_ports(&mut self, spec: &WorkloadSpec) -> Result<(), Halt> {
@@ -259,6 +255,14 @@ impl Actor {
             containers.iter().map(|view| Component { ready: ready(view), view: view.clone() }).collect();
         self.show(|live| live.components = components);
     }
+}
+
+pub(super) fn on_disk(what: &str, error: &std::io::Error) -> Halt {
+    let reason = match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FailureReason::DiskFull,
+        _ => FailureReason::Internal,
+    };
+    Halt::Failed(Failure::new(reason, format!("{what}: {error}.")))
 }
 
 /// Who the process of a component is, where its image names this user.

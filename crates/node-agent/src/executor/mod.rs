@@ -18,6 +18,7 @@ pub mod secrets;
 mod slot;
 mod supervise;
 mod teardown;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -87,6 +88,8 @@ pub struct ExecutorOptions {
     pub state: PathBuf,
     /// Below it each instance has a folder of its own.
     pub scratch: PathBuf,
+    /// Below it each volume has a folder of its own. Not below `scratch`.
+    pub volumes: PathBuf,
     /// Who gives instances an identity of their own, and where it lies; none where nothing real runs.
     pub identities: Option<Identities>,
     pub limits: Limits,
@@ -131,6 +134,7 @@ impl Executor {
     pub async fn start(options: ExecutorOptions) -> std::io::Result<Self> {
         let (journal, remembered) = Journal::open(&options.state)?;
         scratch::prepare_root(&options.scratch)?;
+        volumes::prepare_root(&options.volumes)?;
         let mut nonces = BTreeMap::new();
         let mut slots = BTreeMap::new();
         for record in remembered.records {

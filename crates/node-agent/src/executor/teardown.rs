@@ -87,7 +87,11 @@ impl Actor {
     async fn attest(&mut self) -> Result<(), Halt> {
         let left: Result<Left, Halt> =
             step!(self.shared.options.faults, "agent.verify", self.count_left().await);
-        let left = left?;
+        self.sign_off(left?).await
+    }
+
+    /// The end of an instance or a volume, if nothing of it is left.
+    pub(super) async fn sign_off(&mut self, left: Left) -> Result<(), Halt> {
         if !left.is_nothing() {
             let detail = format!(
                 "Still there: {} containers, {} networks, {} volumes, {} scratch paths, {} secrets, {} ports.",
@@ -101,6 +105,7 @@ impl Actor {
             generation: self.record.generation,
             removed: self.record.removed.clone(),
             left,
+            volumes_kept: self.record.volumes.iter().copied().collect(),
             checked_at: self.shared.time.now(),
             simulated: self.runtime().is_simulated(),
         };
@@ -112,6 +117,7 @@ impl Actor {
                 record.failure = None;
                 record.subnet = None;
                 record.removed.clear();
+                record.volumes.clear();
                 record.receipt = Some(signed.clone());
             })
             .await

@@ -65,6 +65,14 @@ impl User {
     }
 }
 
+/// A folder of the node, and where it is seen. Made by the executor below the roots of scratch and volumes only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bind {
+    pub source: PathBuf,
+    pub target: String,
+    pub read_only: bool,
+}
+
 /// One container, as it shall be. There is no field for a privilege, a capability or a host namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerPlan {
@@ -78,8 +86,7 @@ pub struct ContainerPlan {
     pub pids: u32,
     pub read_only_root: bool,
     pub tmpfs: Vec<Tmpfs>,
-    /// A folder of the node, and where it is seen. Made by the executor below the scratch root only.
-    pub binds: Vec<(PathBuf, String)>,
+    pub binds: Vec<Bind>,
     /// A folder on the node's tmpfs with what only this container may read, seen at [`SECRETS_PATH`] and never written.
     pub secrets: Option<PathBuf>,
     pub gpus: Vec<GpuBinding>,

@@ -31,8 +31,10 @@ use crate::support::{
     wait_phase, workload,
 };
 
-const APPLETS: &[&str] =
-    &["sh", "sleep", "nc", "wget", "httpd", "cat", "id", "touch", "true", "false", "tail", "echo", "mkdir"];
+const APPLETS: &[&str] = &[
+    "sh", "sleep", "nc", "wget", "httpd", "cat", "id", "touch", "true", "false", "tail", "echo", "mkdir",
+    "chmod", "ls",
+];
 
 /// A node on the engine of this machine.
 pub(crate) struct Real {
@@ -122,7 +124,7 @@ async fn all_logs(executor: &Executor, instance: Uuid) -> String {
 }
 
 /// Waits for a line of the log.
-async fn wait_line(executor: &Executor, instance: Uuid, wanted: &str) -> String {
+pub(crate) async fn wait_line(executor: &Executor, instance: Uuid, wanted: &str) -> String {
     let query = LogQuery { follow: true, ..LogQuery::default() };
     let mut lines = executor.logs(instance, query).await.unwrap().unwrap();
     let waiting = async {

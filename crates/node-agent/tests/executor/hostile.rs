@@ -59,10 +59,13 @@ fn component_fields() -> Vec<(&'static str, Value)> {
     ]
 }
 
+const VOLUME: &str = "01900000-0000-7000-8000-000000000001";
+
 /// Values of fields that exist.
 fn component_values() -> Vec<(&'static str, Value)> {
     let scratch = |path: &str| json!([{"name": "data", "path": path}]);
     let named = |name: &str| json!([{"name": name, "path": "/data"}]);
+    let volume = |id: &str, path: &str| json!([{"id": id, "path": path}]);
     let env = |name: &str| json!([{"name": name, "value": "x"}]);
     vec![
         ("scratch", scratch("/")),
@@ -78,6 +81,16 @@ fn component_values() -> Vec<(&'static str, Value)> {
         ("scratch", named("..")),
         ("scratch", named("")),
         ("scratch", json!([{"name": "a", "path": "/data", "source": "/var/run/docker.sock"}])),
+        ("volumes", volume(VOLUME, "/etc")),
+        ("volumes", volume(VOLUME, "/run/gpuaas")),
+        ("volumes", volume(VOLUME, "/work/../etc")),
+        ("volumes", volume(VOLUME, "/data")),
+        ("volumes", volume("../../etc", "/work")),
+        ("volumes", volume("/var/run/docker.sock", "/work")),
+        ("volumes", volume("00000000-0000-0000-0000-000000000000", "/work")),
+        ("volumes", volume("", "/work")),
+        ("volumes", json!([{"id": VOLUME, "path": "/a"}, {"id": VOLUME, "path": "/b"}])),
+        ("volumes", json!([{"id": VOLUME, "path": "/work", "source": "/"}])),
         ("tmpfs", json!([{"path": "/tmp", "size_mib": 16, "options": "exec,suid"}])),
         ("tmpfs", json!([{"path": "/sys", "size_mib": 16}])),
         ("env", env("LD_PRELOAD")),

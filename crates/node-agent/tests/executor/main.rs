@@ -7,3 +7,4 @@ mod identity;
 mod lifecycle;
 mod matrix;
 mod support;
+mod volumes;

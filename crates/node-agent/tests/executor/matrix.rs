@@ -14,17 +14,22 @@ use gpuaas_node_agent::runtime::simulated::SimulatedRuntime;
 use ring::signature::KeyPair as _;
 use uuid::Uuid;
 
-use crate::support::{Node, component, exec_probe, launch, random_id, remove, stop, wait_phase};
+use crate::support::{
+    Node, at, component, exec_probe, launch, random_id, remove, remove_volume, stop, wait_phase,
+};
 
-fn script() -> Vec<(Order, Phase)> {
+/// The last step is about the volume that the others mount.
+fn script(volume: Uuid) -> Vec<(Order, Phase)> {
     let mut main = component("main");
     main.readiness = Some(exec_probe(&["true"]));
+    main.volumes = vec![at("/work", volume)];
     let up = launch(vec![main, component("side")]);
     vec![
         (up.clone(), Phase::Running),
         (stop(), Phase::Stopped),
         (up, Phase::Running),
         (remove(), Phase::Removed),
+        (remove_volume(volume), Phase::Removed),
     ]
 }
 
@@ -46,18 +51,23 @@ async fn carry_out(
 async fn broken(point: &str, action: Action, broken_step: usize) -> bool {
     let engine = SimulatedRuntime::new();
     let node = Node::new(Arc::new(engine.clone()));
-    let instance = random_id();
-    let script = script();
+    let (instance, volume) = (random_id(), random_id());
+    let script = script(volume);
     let mut met = false;
     let mut executor = node.start(Faults::none()).await;
-    let mut last = None;
+    let mut ends = Vec::new();
     for (index, step) in script.iter().enumerate() {
         let generation = index as u64 + 1;
-        if index == script.len() - 1 {
+        let last = index == script.len() - 1;
+        let (subject, generation) = if last { (volume, 1) } else { (instance, generation) };
+        if index == script.len() - 2 {
             engine.leave_volume(node.id, instance, "left");
         }
+        if last {
+            std::fs::write(node.volumes().join(volume.to_string()).join("file"), "x").unwrap();
+        }
         if index != broken_step {
-            last = Some(carry_out(&node, &executor, instance, generation, step).await);
+            ends.push(carry_out(&node, &executor, subject, generation, step).await);
             continue;
         }
         let faults = Faults::at(point, action, 1);
@@ -65,16 +75,16 @@ async fn broken(point: &str, action: Action, broken_step: usize) -> bool {
         drop(executor);
         executor = node.start(faults.clone()).await;
         let done = tokio::select! {
-            done = carry_out(&node, &executor, instance, generation, step) => Some(done),
+            done = carry_out(&node, &executor, subject, generation, step) => Some(done),
             () = faults.died() => None,
         };
         met = faults.spent();
         executor.shutdown().await;
         drop(executor);
         executor = node.start(Faults::none()).await;
-        last = Some(match done {
+        ends.push(match done {
             Some(done) => done,
-            None => carry_out(&node, &executor, instance, generation, step).await,
+            None => carry_out(&node, &executor, subject, generation, step).await,
         });
     }
     let what = format!("{point} {action:?} in step {broken_step}");
@@ -86,8 +96,20 @@ async fn broken(point: &str, action: Action, broken_step: usize) -> bool {
     assert_eq!(std::fs::read_dir(node.state().join("logs")).unwrap().count(), 0, "{what}");
     assert_eq!(std::fs::read_dir(node.secrets.path()).unwrap().count(), 0, "{what}");
     assert!(node.door.open.lock().unwrap().is_empty(), "{what}");
-    let receipt = last.unwrap().receipt.expect("a removed instance has a receipt");
-    let receipt = receipt::open(&receipt, node.key.public_key().as_ref()).expect("signed by the node");
+    assert_eq!(std::fs::read_dir(node.volumes()).unwrap().count(), 0, "{what}");
+    let open = |report: &InstanceReport| {
+        let receipt = report.receipt.clone().expect("what is removed has a receipt");
+        receipt::open(&receipt, node.key.public_key().as_ref()).expect("signed by the node")
+    };
+    let gone = open(&ends[4]);
+    assert!(gone.left.is_nothing() && gone.instance_id == volume && gone.generation == 1, "{what}");
+    assert_eq!(
+        (gone.removed.len(), gone.removed[0].name.as_str()),
+        (1, volume.to_string().as_str()),
+        "{what}"
+    );
+    let receipt = open(&ends[3]);
+    assert_eq!(receipt.volumes_kept, [volume], "{what}");
     assert!(receipt.left.is_nothing() && receipt.simulated && receipt.generation == 4, "{what}");
     let kinds: BTreeSet<&str> = receipt.removed.iter().map(|removed| removed.kind.as_str()).collect();
     assert_eq!(kinds, BTreeSet::from(["container", "network", "scratch", "secret", "volume"]), "{what}");
@@ -101,7 +123,7 @@ async fn walk(action: Action) {
     assert!(points.len() >= 15, "{points:?}");
     let mut met = BTreeSet::new();
     for point in &points {
-        for step in 0..script().len() {
+        for step in 0..script(Uuid::nil()).len() {
             if broken(point, action, step).await {
                 met.insert(*point);
             }

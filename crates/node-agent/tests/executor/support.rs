@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use gpuaas_agent_protocol::link::{Accepted, Refused};
 use gpuaas_agent_protocol::report::{InstanceReport, Phase, PullProgress};
 use gpuaas_agent_protocol::spec::{
-    Check, ComponentSpec, ImageGrant, Probe, RestartBudget, RunAs, Scratch, WorkloadSpec,
+    Check, ComponentSpec, ImageGrant, Probe, RestartBudget, RunAs, Scratch, VolumeMount, WorkloadSpec,
 };
 use gpuaas_agent_protocol::task::{self, Order, SignedTask, Task, Trust, Verifier};
 use gpuaas_api::own_instance::IdentityGranted;
@@ -237,6 +237,10 @@ impl Node {
         self.folder.path().join("scratch")
     }
 
+    pub(crate) fn volumes(&self) -> std::path::PathBuf {
+        self.folder.path().join("volumes")
+    }
+
     pub(crate) fn options(&self, state: &Path, faults: Faults) -> ExecutorOptions {
         ExecutorOptions {
             node_id: self.id,
@@ -246,6 +250,7 @@ impl Node {
             door: Arc::clone(&self.door) as Arc<dyn InstanceDoor>,
             state: state.to_path_buf(),
             scratch: self.scratch(),
+            volumes: self.volumes(),
             identities: Some(Identities {
                 root: self.secrets.path().to_path_buf(),
                 gate: Arc::clone(&self.gate) as Arc<dyn IdentityGate>,
@@ -372,6 +377,7 @@ pub(crate) fn component(name: &str) -> ComponentSpec {
         read_only_root: true,
         tmpfs: vec![],
         scratch: vec![Scratch { name: format!("{name}-data"), path: "/data".to_owned() }],
+        volumes: vec![],
         gpus: vec![],
         ports: vec![],
         readiness: None,
@@ -396,6 +402,15 @@ pub(crate) fn workload(components: Vec<ComponentSpec>) -> WorkloadSpec {
 
 pub(crate) fn launch(components: Vec<ComponentSpec>) -> Order {
     Order::Launch { spec: workload(components) }
+}
+
+/// A volume at a path, for reading and writing.
+pub(crate) fn at(path: &str, id: Uuid) -> VolumeMount {
+    VolumeMount { id, path: path.to_owned(), read_only: false }
+}
+
+pub(crate) fn remove_volume(volume_id: Uuid) -> Order {
+    Order::RemoveVolume { volume_id }
 }
 
 pub(crate) fn stop() -> Order {

@@ -1,5 +1,7 @@
 //! Instances over HTTP.
 
+use std::collections::BTreeMap;
+
 use gpuaas_agent_protocol::report::Health;
 use gpuaas_api::catalog::Ui;
 use gpuaas_api::envelope::{List, PageQuery};
@@ -16,11 +18,12 @@ use gpuaas_control_plane::operations::launch::{self, LaunchWish};
 use gpuaas_control_plane::operations::{form, instances};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, ProjectId};
-use gpuaas_domain::launch::Wish;
-use gpuaas_domain::launch_form::{MountSource, Wanted};
+use gpuaas_domain::launch::{PlannedMount, Wish};
+use gpuaas_domain::launch_form::Wanted;
 use gpuaas_domain::lifecycle::Status;
-use gpuaas_domain::manifest::{Manifest, Version};
+use gpuaas_domain::manifest::Version;
 use gpuaas_domain::text::Slug;
+use gpuaas_domain::volume::MountSource;
 use gpuaas_domain::{Error, FieldError};
 use gpuaas_store::instances::InstanceFilter;
 
@@ -59,6 +62,7 @@ fn target(request: &LaunchRequest) -> Result<Option<AllocationId>, FieldError> {
 
 fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
     let mut faults = launch_fields::refused(&request.other);
+    let mounts = launch_fields::mounts(&request.mounts, &mut faults);
     let mut keep = |path: &str, parsed: Result<Slug, gpuaas_domain::text::Refused>| {
         parsed.map_err(|no| faults.push(no.at(path))).ok()
     };
@@ -80,12 +84,12 @@ fn parse(request: LaunchRequest) -> ApiResult<LaunchWish> {
         name: name.flatten(),
         allocation,
         plan_digest: request.plan_digest.clone(),
-        choices: choices(request),
+        choices: choices(request, mounts),
     })
 }
 
 /// What a launch may choose, the same for a plan, a launch and a form.
-fn choices(request: LaunchRequest) -> Wish {
+fn choices(request: LaunchRequest, mounts: BTreeMap<String, MountSource>) -> Wish {
     let resources = request.resources.unwrap_or_default();
     Wish {
         gpu_count: resources.gpu_count,
@@ -96,17 +100,20 @@ fn choices(request: LaunchRequest) -> Wish {
         operating_mode: request.operating_mode,
         values: request.values,
         access: request.access,
+        mounts,
     }
 }
 
 /// What was filled in so far. Members that no launch may carry are refused as ever; everything else that cannot be read is
 /// a fault that the form shows.
 fn filled_in(slug: &Slug, request: LaunchRequest) -> ApiResult<(Option<String>, Wanted)> {
-    let refused = launch_fields::refused(&request.other);
+    let mut faults = Vec::new();
+    let mounts = launch_fields::mounts(&request.mounts, &mut faults);
+    let (forbidden, mut faults): (Vec<_>, Vec<_>) = faults.into_iter().partition(launch_fields::is_forbidden);
+    let refused: Vec<_> = launch_fields::refused(&request.other).into_iter().chain(forbidden).collect();
     if !refused.is_empty() {
         return Err(launch_fields::refusal(refused).into());
     }
-    let mut faults = Vec::new();
     if request.slug.as_deref().is_some_and(|named| named != slug.as_str()) {
         faults.push(FieldError::new("/slug", "invalid_value", "The path names another app."));
     }
@@ -123,7 +130,7 @@ fn filled_in(slug: &Slug, request: LaunchRequest) -> ApiResult<(Option<String>, 
         faults.push(fault);
         None
     });
-    let wish = choices(request);
+    let wish = choices(request, mounts);
     Ok((version, Wanted { name: name.map(String::from), allocation, wish, faults }))
 }
 
@@ -209,7 +216,7 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
     let detail = instance_detail::get(&call, project, id).await?;
     let instructions = instructions(&detail);
     let endpoints = endpoints(&call, &detail);
-    let (image, mounts) = (image_view(&detail), mounts_view(&detail.manifest));
+    let (image, mounts) = (image_view(&detail), mounts_view(&detail.mounts));
     let ui = detail.manifest.ui.map(|ui| Ui { extension_kind: ui.extension_kind, path: ui.path });
     let mut instance: Instance = detail.instance.into();
     // While its node is away nobody sees how it fares.
@@ -270,15 +277,16 @@ fn image_view(detail: &Detail) -> Option<InstanceImage> {
     })
 }
 
-fn mounts_view(manifest: &Manifest) -> Vec<InstanceMount> {
-    let declared = manifest.resources.iter().flat_map(|resources| &resources.mounts);
-    declared
+fn mounts_view(mounts: &[PlannedMount]) -> Vec<InstanceMount> {
+    mounts
+        .iter()
         .map(|mount| InstanceMount {
             name: mount.name.clone(),
             path: mount.path.clone(),
             kind: mount.kind,
             read_only: mount.read_only,
-            source: MountSource::Scratch,
+            source: mount.source.clone(),
+            volume_name: mount.volume_name.clone(),
         })
         .collect()
 }

@@ -33,6 +33,7 @@ mod story;
 mod streams;
 mod tenants;
 mod users;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -170,6 +171,10 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::AllocationGrant => post(allocations::grant),
         R::AllocationDeny => post(allocations::deny),
         R::AllocationRelease => post(allocations::release),
+        R::VolumeList => get(volumes::list),
+        R::VolumeCreate => post(volumes::create),
+        R::VolumeGet => get(volumes::get),
+        R::VolumeDelete => delete(volumes::delete),
         R::ManifestSchema => get(catalog::schema),
         R::ManifestRegister | R::ManifestRegisterAlias => post(catalog::register),
         R::AppPublish => post(catalog::publish),

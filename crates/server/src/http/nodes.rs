@@ -91,6 +91,7 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<NodeDetail>> {
         gpus: detail.gpus,
         allocations: detail.allocations,
         instances: detail.instances,
+        volumes: detail.volumes,
     }))
 }
 

@@ -211,7 +211,7 @@ entities! {
         gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount, gpuaas_api::nodes::Node,
         gpuaas_api::allocations::Allocation, gpuaas_api::catalog::AppVersion, gpuaas_api::instances::Instance,
         gpuaas_api::artifacts::Artifact, gpuaas_api::artifacts::RepositoryView, gpuaas_api::artifacts::TrustKey,
-        gpuaas_api::artifacts::RegistryCredential, gpuaas_api::access::EndpointPlace;
+        gpuaas_api::artifacts::RegistryCredential, gpuaas_api::access::EndpointPlace, gpuaas_api::volumes::Volume;
     plain: gpuaas_api::identity::Binding, gpuaas_api::identity::LimitView, gpuaas_api::auth::Whoami,
         gpuaas_api::auth::CreatedPersonalToken, gpuaas_api::auth::AccessToken, gpuaas_api::auth::Unwrapped,
         gpuaas_api::observe::VerifyReport, gpuaas_api::observe::Version, gpuaas_api::observe::Health,
@@ -247,4 +247,5 @@ versioned_by! {
     gpuaas_api::catalog::AppVersionDetail => version,
     gpuaas_api::artifacts::ArtifactDetail => artifact,
     gpuaas_api::instances::InstanceDetail => instance,
+    gpuaas_api::volumes::VolumeDetail => volume,
 }

@@ -17,6 +17,9 @@ const POINTS: &[&str] = &[
     "report.record",
     "upkeep.release",
     "upkeep.node",
+    // Broken where volumes are deleted and lost: `volumes.rs`.
+    "report.volume",
+    "upkeep.volume",
 ];
 
 /// A careful client: the same key until there is an answer that is none of the server's own faults.
@@ -91,7 +94,7 @@ both_databases! {
         let ready = p.ready("hello").await;
         let mut lives = 0;
         // Those of the upkeep are met by a release and a drain only, below.
-        for point in POINTS.iter().filter(|point| !point.starts_with("upkeep")) {
+        for point in POINTS.iter().filter(|point| !point.starts_with("upkeep") && !point.ends_with(".volume")) {
             for action in [Action::Error, Action::Twice, Action::Stall(Duration::from_millis(30))] {
                 for pass in 1..=4 {
                     // A launch is planned once.

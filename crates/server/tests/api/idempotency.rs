@@ -618,6 +618,8 @@ async fn valid_launch_request(
         | R::AllocationGrant
         | R::AllocationDeny
         | R::AllocationRelease
+        | R::VolumeCreate
+        | R::VolumeDelete
         | R::InstanceCreate
         | R::InstanceCreateAlias
         | R::InstanceStop
@@ -646,6 +648,15 @@ async fn valid_launch_request(
             (vec![asked.id()], None)
         }
         R::AllocationRelease => (vec![project, ready.allocation.clone()], None),
+        R::VolumeCreate | R::VolumeDelete => {
+            let body = json!({"name": "walked", "allocation_id": ready.allocation});
+            if route == R::VolumeDelete {
+                let id = admin.call(R::VolumeCreate, &[&project], Some(&body)).await.expect(201).id();
+                (vec![project, id], None)
+            } else {
+                (vec![project], Some(body))
+            }
+        }
         R::InstanceCreate => (vec![project], Some(ready.wish())),
         R::InstanceCreateAlias => (vec![], Some(ready.wish())),
         R::EndpointOpen | R::EndpointPublicSet | R::EndpointTokenCreate | R::EndpointTokenRevoke => {

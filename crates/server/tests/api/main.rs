@@ -21,6 +21,7 @@ mod people;
 mod registry;
 mod service_accounts;
 mod shell;
+mod volumes;
 mod walk;
 
 use gpuaas_testkit::{Database, TestPlatform};

@@ -17,6 +17,7 @@ struct World {
     sku: String,
     ready: Ready,
     instance: String,
+    volume: String,
     _running: SimulatedNode,
 }
 
@@ -34,6 +35,8 @@ impl World {
         let ready = p.ready_in("walked", home.clone()).await;
         let instance = ready.launch(&p.admin).await.expect(202).id();
         ready.reaches(p, &instance, "running").await;
+        let body = json!({"name": "walked", "allocation_id": ready.allocation});
+        let volume = p.admin.call(Route::VolumeCreate, &[&home.project], Some(&body)).await.expect(201).id();
         Self {
             tenant: home.tenant,
             project: home.project,
@@ -45,6 +48,7 @@ impl World {
             sku: "walked-sku".into(),
             ready,
             instance,
+            volume,
             _running: node,
         }
     }
@@ -64,6 +68,7 @@ impl World {
             "{app_slug}" => &self.ready.app,
             "{app_version}" => "1.0.0",
             "{app_instance_id}" => &self.instance,
+            "{volume_id}" => &self.volume,
             "{asset}" => "docs.js",
             other => other,
         });
@@ -151,6 +156,8 @@ both_databases! {
             (Route::TenantBindingDelete, format!("/api/v1/tenants/{}/bindings/{}", other.tenant, world.binding)),
             (Route::AllocationGet, Route::AllocationGet.path(&[&other.project, &world.ready.allocation])),
             (Route::AllocationRelease, Route::AllocationRelease.path(&[&other.project, &world.ready.allocation])),
+            (Route::VolumeGet, Route::VolumeGet.path(&[&other.project, &world.volume])),
+            (Route::VolumeDelete, Route::VolumeDelete.path(&[&other.project, &world.volume])),
             (Route::InstanceGet, Route::InstanceGet.path(&[&other.project, &world.instance])),
             (Route::InstanceStop, Route::InstanceStop.path(&[&other.project, &world.instance])),
             (Route::InstanceStart, Route::InstanceStart.path(&[&other.project, &world.instance])),

@@ -3,6 +3,7 @@
 mod laws;
 mod parity;
 mod transfer;
+mod volumes;
 mod work;
 
 use gpuaas_domain::Timestamp;

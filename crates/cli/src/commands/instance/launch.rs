@@ -1,8 +1,10 @@
 //! Planning and launching: the same words for both, so that what was planned is what is launched.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use gpuaas_api::Route;
-use gpuaas_api::instances::{Instance, LaunchRequest, PlanView, ResourceWish};
+use gpuaas_api::instances::{Instance, LaunchRequest, MountSource, PlanView, ResourceWish};
+use gpuaas_api::{Route, form};
 use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::ids::{AllocationId, ProjectId};
 use serde_json::Value;
@@ -61,12 +63,39 @@ pub(crate) struct ChoiceArgs {
     /// How an endpoint is reached: private, platform_proxy, embedded_ui_gateway or public. Can be repeated
     #[arg(long = "access", value_name = "ENDPOINT=MODE", value_parser = access)]
     access: Vec<(String, AccessMode)>,
+    /// What stands at a place for storage: scratch, or volume:NAME (volume:NAME:ro to read only). Can be repeated
+    #[arg(long = "mount", value_name = "PLACE=SOURCE", value_parser = mount)]
+    mounts: Vec<(String, Mounted)>,
+}
+
+/// What was typed for a place for storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Mounted {
+    Scratch,
+    Volume { name: String, read_only: bool },
 }
 
 impl ChoiceArgs {
-    pub(crate) fn request(self, slug: String, allocation: Option<AllocationId>) -> LaunchRequest {
+    /// With the names of volumes looked up in the project.
+    pub(crate) async fn request(
+        self,
+        session: &Session<'_>,
+        project: ProjectId,
+        slug: String,
+        allocation: Option<AllocationId>,
+    ) -> Result<LaunchRequest> {
+        let mut mounts = BTreeMap::new();
+        for (place, source) in self.mounts {
+            let source = match source {
+                Mounted::Scratch => MountSource::Scratch,
+                Mounted::Volume { name, read_only } => {
+                    MountSource::Volume { volume_id: session.volume(project, &name).await?, read_only }
+                }
+            };
+            mounts.insert(place, source);
+        }
         let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
-        LaunchRequest {
+        Ok(LaunchRequest {
             slug: Some(slug),
             app_version: self.version,
             name: self.name,
@@ -76,9 +105,27 @@ impl ChoiceArgs {
             variant: self.variant,
             access: self.access.into_iter().collect(),
             values: self.settings.into_iter().collect(),
+            mounts: form::mounts(&mounts),
             ..LaunchRequest::default()
-        }
+        })
     }
+}
+
+fn mount(text: &str) -> std::result::Result<(String, Mounted), String> {
+    let usage = "use PLACE=scratch or PLACE=volume:NAME, as in workspace=volume:home";
+    let (place, source) = text.split_once('=').ok_or(usage)?;
+    let source = match source.strip_prefix("volume:") {
+        None if source == "scratch" => Mounted::Scratch,
+        None => return Err(usage.to_owned()),
+        Some(named) => {
+            let (name, read_only) = named.strip_suffix(":ro").map_or((named, false), |name| (name, true));
+            if name.is_empty() {
+                return Err(usage.to_owned());
+            }
+            Mounted::Volume { name: name.to_owned(), read_only }
+        }
+    };
+    Ok((place.to_owned(), source))
 }
 
 fn access(text: &str) -> std::result::Result<(String, AccessMode), String> {
@@ -93,7 +140,7 @@ impl LaunchArgs {
         let slug = resolve::slug("app", &self.app)?.to_string();
         let project = session.project_or_default(self.project.project.as_deref()).await?;
         let allocation = session.allocation(project, &self.allocation).await?;
-        let request = self.choices.request(slug, Some(allocation));
+        let request = self.choices.request(session, project, slug, Some(allocation)).await?;
         Ok((project, LaunchRequest { plan_digest: self.plan_digest, ..request }))
     }
 }
@@ -113,4 +160,31 @@ pub(super) async fn create(session: &Session<'_>, launch: LaunchArgs, wait: &Wai
     let raw = session.write(Route::InstanceCreate, &[&project], &request).await?;
     let made: Instance = parse(&raw)?;
     life::settle(session, &raw, &made, Goal::Running, wait).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_is_scratch_or_a_volume() {
+        let volume = |name: &str, read_only| Mounted::Volume { name: name.to_owned(), read_only };
+        for (typed, source) in [
+            ("workspace=scratch", Mounted::Scratch),
+            ("workspace=volume:home", volume("home", false)),
+            ("workspace=volume:home:ro", volume("home", true)),
+        ] {
+            assert_eq!(mount(typed), Ok(("workspace".to_owned(), source)), "{typed}");
+        }
+        for typed in [
+            "workspace",
+            "workspace=",
+            "workspace=home",
+            "workspace=/home",
+            "workspace=volume:",
+            "w=volume::ro",
+        ] {
+            assert!(mount(typed).is_err(), "{typed}");
+        }
+    }
 }

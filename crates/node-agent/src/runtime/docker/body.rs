@@ -104,7 +104,7 @@ fn host_config(plan: &ContainerPlan, render_nodes: &BTreeMap<String, String>) ->
 }
 
 fn mounts(plan: &ContainerPlan) -> Vec<Mount> {
-    let folders = plan.binds.iter().map(|(source, target)| bind(source, target, false));
+    let folders = plan.binds.iter().map(|one| bind(&one.source, &one.target, one.read_only));
     folders.chain(plan.secrets.iter().map(|source| bind(source, SECRETS_PATH, true))).collect()
 }
 
