@@ -12,18 +12,20 @@ use tokio::sync::Notify;
 /// HTTP/2 keeps a connection alive by pings, without any request, for as long as the other side likes.
 const UNUSED: Duration = Duration::from_secs(90);
 
+type ByAddress = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
 /// Connections by address.
 #[derive(Clone)]
 pub(crate) struct Places {
     each: usize,
     /// A proxy on this machine brings everybody's.
     spares_loopback: bool,
-    held: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    held: ByAddress,
 }
 
 /// One of an address's places, until it is dropped.
 pub(crate) struct Place {
-    of: Option<(IpAddr, Arc<Mutex<HashMap<IpAddr, usize>>>)>,
+    of: Option<(IpAddr, ByAddress)>,
 }
 
 impl Places {
