@@ -220,7 +220,7 @@ fn marks(at: &str, container: Container<'_>, manifest: &Manifest, found: &mut Fa
 
 #[derive(Clone, Copy)]
 enum MarkOf {
-    /// `$NAME`, `${NAME}`
+    /// `$NAME`
     Variable,
     /// `$(NAME)`
     Reference,
@@ -238,13 +238,8 @@ fn mark_in(text: &str) -> Option<MarkOf> {
         if rest.starts_with('(') {
             return Some(MarkOf::Reference);
         }
-        // `${params.x}` is an expression; a lone name in capitals is a variable of a shell.
-        let braced = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
-        let shouted = |name: &str| {
-            name.starts_with(is_name)
-                && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        };
-        if rest.starts_with(is_name) || braced.is_some_and(shouted) {
+        // `${…}` is an expression of the platform, and judged as one.
+        if rest.starts_with(is_name) {
             return Some(MarkOf::Variable);
         }
     }
