@@ -6,8 +6,8 @@ use super::Faults;
 use crate::FieldError;
 use crate::manifest::runtime::Container;
 use crate::manifest::{
-    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent, Probe,
-    tidy,
+    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent,
+    ParameterType, Probe, tidy,
 };
 use gpuaas_agent_protocol::spec::Check;
 
@@ -172,23 +172,19 @@ fn one_or_many(manifest: &Manifest, found: &mut Faults) {
 
 fn secrets(manifest: &Manifest, found: &mut Faults) {
     const CODE: &str = "secret_in_environment";
+    const WHY: &str =
+        "A secret in a variable is seen by every process of the container and by its crash reports.";
     for (index, secret) in manifest.secrets.iter().enumerate() {
         if let Injection::Env { .. } = secret.inject {
-            found.add(
-                format!("/secrets/{index}/inject"),
-                CODE,
-                "A secret in a variable is seen by every process of the container and by its crash reports.",
-            );
+            found.add(format!("/secrets/{index}/inject"), CODE, WHY);
         }
     }
+    let chosen = manifest.parameters.iter().filter(|(_, one)| one.kind == ParameterType::SecretRef);
+    let chosen: Vec<String> = chosen.map(|(name, _)| format!("${{params.{name}}}")).collect();
     for (at, container) in manifest.containers() {
         for (index, variable) in container.env.iter().enumerate() {
-            if variable.value.starts_with("secret://") {
-                found.add(
-                    format!("{at}/env/{index}/value"),
-                    CODE,
-                    "A secret in a variable is seen by every process of the container and by its crash reports.",
-                );
+            if variable.value.starts_with("secret://") || chosen.contains(&variable.value) {
+                found.add(format!("{at}/env/{index}/value"), CODE, WHY);
             }
         }
     }

@@ -84,6 +84,9 @@ fn a_class_gets_what_it_is_for() {
 fn a_secret_in_a_variable_is_told() {
     let plain = with(composition(), "/secrets/0/inject", json!({"as": "env", "name": "HF_TOKEN"}));
     assert_eq!(at(&plain, "secret_in_environment"), ["/components/1/env/0/value", "/secrets/0/inject"]);
+    let chosen = json!({"name": "HF_TOKEN", "value": "${params.hub_token}"});
+    let chosen = with(composition(), "/components/1/env/0", chosen);
+    assert_eq!(at(&chosen, "secret_in_environment"), ["/components/1/env/0/value"]);
 }
 
 /// C-13: what another component waits for, or a probe asks, is reached.
