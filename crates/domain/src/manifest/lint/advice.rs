@@ -6,8 +6,8 @@ use super::Faults;
 use crate::FieldError;
 use crate::manifest::runtime::Container;
 use crate::manifest::{
-    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent, Probe,
-    tidy,
+    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent,
+    ParameterType, Probe, tidy,
 };
 use gpuaas_agent_protocol::spec::Check;
 
@@ -172,23 +172,19 @@ fn one_or_many(manifest: &Manifest, found: &mut Faults) {
 
 fn secrets(manifest: &Manifest, found: &mut Faults) {
     const CODE: &str = "secret_in_environment";
+    const WHY: &str =
+        "A secret in a variable is seen by every process of the container and by its crash reports.";
     for (index, secret) in manifest.secrets.iter().enumerate() {
         if let Injection::Env { .. } = secret.inject {
-            found.add(
-                format!("/secrets/{index}/inject"),
-                CODE,
-                "A secret in a variable is seen by every process of the container and by its crash reports.",
-            );
+            found.add(format!("/secrets/{index}/inject"), CODE, WHY);
         }
     }
+    let chosen = manifest.parameters.iter().filter(|(_, one)| one.kind == ParameterType::SecretRef);
+    let chosen: Vec<String> = chosen.map(|(name, _)| format!("${{params.{name}}}")).collect();
     for (at, container) in manifest.containers() {
         for (index, variable) in container.env.iter().enumerate() {
-            if variable.value.starts_with("secret://") {
-                found.add(
-                    format!("{at}/env/{index}/value"),
-                    CODE,
-                    "A secret in a variable is seen by every process of the container and by its crash reports.",
-                );
+            if variable.value.starts_with("secret://") || chosen.contains(&variable.value) {
+                found.add(format!("{at}/env/{index}/value"), CODE, WHY);
             }
         }
     }
@@ -220,7 +216,7 @@ fn marks(at: &str, container: Container<'_>, manifest: &Manifest, found: &mut Fa
 
 #[derive(Clone, Copy)]
 enum MarkOf {
-    /// `$NAME`, `${NAME}`
+    /// `$NAME`
     Variable,
     /// `$(NAME)`
     Reference,
@@ -238,13 +234,8 @@ fn mark_in(text: &str) -> Option<MarkOf> {
         if rest.starts_with('(') {
             return Some(MarkOf::Reference);
         }
-        // `${params.x}` is an expression; a lone name in capitals is a variable of a shell.
-        let braced = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
-        let shouted = |name: &str| {
-            name.starts_with(is_name)
-                && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        };
-        if rest.starts_with(is_name) || braced.is_some_and(shouted) {
+        // `${…}` is an expression of the platform, and judged as one.
+        if rest.starts_with(is_name) {
             return Some(MarkOf::Variable);
         }
     }

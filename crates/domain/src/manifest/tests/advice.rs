@@ -84,6 +84,9 @@ fn a_class_gets_what_it_is_for() {
 fn a_secret_in_a_variable_is_told() {
     let plain = with(composition(), "/secrets/0/inject", json!({"as": "env", "name": "HF_TOKEN"}));
     assert_eq!(at(&plain, "secret_in_environment"), ["/components/1/env/0/value", "/secrets/0/inject"]);
+    let chosen = json!({"name": "HF_TOKEN", "value": "${params.hub_token}"});
+    let chosen = with(composition(), "/components/1/env/0", chosen);
+    assert_eq!(at(&chosen, "secret_in_environment"), ["/components/1/env/0/value"]);
 }
 
 /// C-13: what another component waits for, or a probe asks, is reached.
@@ -121,8 +124,9 @@ fn a_mark_that_nothing_replaces_is_told_with_its_engine() {
     assert!(said("$HOME/x").unwrap().contains("docker_compose would read it"));
     assert!(said("a $(HOSTNAME)").unwrap().contains("docker_compose would read it"));
     assert!(said("{{ .Values.x }}").unwrap().contains("no engine of this app reads it"));
-    assert!(said("${HOME}").is_some());
-    for ours in ["${params.model}", "costs 5$", "100%", "$1", "a ${resources.gpu_count}"] {
+    for ours in
+        ["${params.model}", "${HOME}", "$${HOME}", "costs 5$", "100%", "$1", "a ${resources.gpu_count}"]
+    {
         assert_eq!(said(ours), None, "{ours}");
     }
     let shell = with(composition(), "/components/1/command", json!(["/bin/sh", "-c", "exec serve $MODEL"]));

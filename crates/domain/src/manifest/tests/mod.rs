@@ -145,7 +145,11 @@ pub(crate) fn composition() -> Value {
 fn faults(document: &Value) -> Vec<(String, &'static str)> {
     match check(document.to_string().as_bytes(), Format::Json, &registries()) {
         Ok(_) => Vec::new(),
-        Err(faults) => faults.into_iter().map(|fault| (fault.path, fault.code)).collect(),
+        Err(faults) => {
+            let unknown = faults.iter().find(|fault| super::find_code(fault.code).is_none());
+            assert_eq!(unknown, None, "put it into lint::CODES and docs/reference/lint.md");
+            faults.into_iter().map(|fault| (fault.path, fault.code)).collect()
+        }
     }
 }
 
