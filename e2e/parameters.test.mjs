@@ -10,6 +10,7 @@ const PARAMETERS = {
   owner: { type: 'string', title: 'Owner', required: true, pattern: '^[a-z]+$' },
   packages: { type: 'array', title: 'Packages', items: { type: 'string' } },
   debug: { type: 'boolean', title: 'Debug', default: false },
+  reviewers: { type: 'integer', title: 'Reviewers', default: 1, when: "params.mode == 'careful'" },
 };
 const HINTS = {
   order: ['owner', 'greeting'],
@@ -82,7 +83,10 @@ test('the server says what is wrong with the values, and the right ones are laun
     await greeting.fill('Welcome');
     await page.getByLabel(/^Owner/).fill('team');
     await page.getByLabel('Packages').fill('numpy\npandas');
+    // B-01: what is asked for follows what was chosen.
+    assert.equal(await page.getByLabel('Reviewers').count(), 0);
     await page.getByLabel('careful').check();
+    await page.getByLabel('Reviewers').waitFor();
     await page.getByText(/--set/).first().waitFor({ state: 'attached' });
     const sent = page.waitForRequest((request) => request.url().endsWith('/app-instances/plan'));
     await page.getByText('Nothing starts before you have seen the plan.').waitFor();

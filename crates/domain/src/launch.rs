@@ -1,6 +1,7 @@
 //! The plan of a launch: one pure function over what is asked and what is there. `plan` and `create` run the same one,
 //! so what was shown is what is done, or the difference is told.
 
+mod evaluated;
 pub(crate) mod images;
 pub(crate) mod mounts;
 pub(crate) mod target;
@@ -18,6 +19,8 @@ use uuid::Uuid;
 
 pub use mounts::PlannedMount;
 
+pub use target::Needs;
+
 use crate::access::{self, AccessMode, PublicAccess};
 use crate::allocation::{Allocation, BoundaryMode, Price, prices_at};
 use crate::artifact::{Artifact, Channels, TrustMode, TrustState};
@@ -25,7 +28,8 @@ use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
-use crate::launch_form::values::{self, Resolved};
+use crate::launch_form::resolution::{Resolved, resolve};
+use crate::launch_form::values;
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{Component, Expose, Manifest, Port, Profile};
 use crate::node::{GpuDevice, Node};
@@ -181,14 +185,13 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
     check_launchable(view)?;
     let profile = view.manifest.expand();
     let component = single_component(view.manifest, &profile)?;
-    let Resolved { values, mut faults } = values::resolve(view.manifest, &wish.values);
     let (needs, out_of_bounds) = target::needs(&profile, wish, Some(target), view.existing);
+    let Resolved { values, mut faults, known, .. } = resolve(view.manifest, &wish.values, needs);
     faults.extend(out_of_bounds);
     faults.extend(mounts::faults(view, &profile, wish));
     if !faults.is_empty() {
         return Err(values::refusal(faults));
     }
-    check_fixed(component)?;
     target::refuse(target::obstacles(view, target, needs))?;
     let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
     let mounts = mounts::plan(view, &profile, wish, node.id)?;
@@ -210,6 +213,8 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
         host_port: wish.host_port,
         volumes: volumes(&mounts),
     };
+    let known = evaluated::placed(view.manifest, component, known, node, &gpus);
+    let component = &evaluated::component(component, &known)?;
     let identity = Identity::planned(&view.manifest.slug, &view.manifest.version);
     let input = RenderInput::of_one(identity, &profile, component, &image, &bindings);
     let rendered = container::spec(&input)?;
@@ -301,19 +306,6 @@ pub(crate) fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) ->
 /// Another project's allocation is none.
 pub fn unknown_allocation() -> FieldError {
     FieldError::new(target::PATH, "unknown_allocation", "The project has no such allocation.")
-}
-
-/// A command or variable that takes values in cannot be made yet.
-pub(crate) fn check_fixed(component: &Component) -> Result<()> {
-    let mut written = component.command.iter().chain(component.env.iter().map(|variable| &variable.value));
-    if !written.any(|text| text.contains("${")) {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Unprocessable,
-        "expression_not_supported",
-        "This profile takes values into its command or environment, which this platform cannot do yet.",
-    ))
 }
 
 pub(crate) fn check_port(target: Target<'_>, component: &Component, wish: &Wish) -> Result<()> {

@@ -6,6 +6,7 @@
 
 mod command;
 mod offers;
+pub mod resolution;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use view::{
 };
 
 pub use crate::volume::MountSource;
+use resolution::Resolved;
 
 use crate::access::AccessMode;
 use crate::ids::AllocationId;
@@ -90,15 +92,15 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
     }
     let profile = app.manifest.expand();
     let component = launch::single_component(app.manifest, &profile);
-    let component = component.and_then(|component| launch::check_fixed(component).map(|()| component));
     errors.extend(component.as_ref().err().map(|error| fault("/app_version", error)));
-    let resolved = values::resolve(app.manifest, &wanted.wish.values);
+    let allocations = allocations(view, &profile, &wanted.wish);
+    let mut misplaced = Vec::new();
+    let chosen = choose_allocation(view, &allocations, wanted, &mut misplaced);
+    let (needs, out_of_bounds) = target::needs(&profile, &wanted.wish, chosen, false);
+    let resolved = resolution::resolve(app.manifest, &wanted.wish.values, needs);
     errors.extend(resolved.faults.iter().cloned());
     errors.extend(mounts::faults(app, &profile, &wanted.wish));
-
-    let allocations = allocations(view, &profile, &wanted.wish);
-    let chosen = choose_allocation(view, &allocations, wanted, &mut errors);
-    let (needs, out_of_bounds) = target::needs(&profile, &wanted.wish, chosen, false);
+    errors.extend(misplaced);
     errors.extend(out_of_bounds);
     if let Some(chosen) = chosen {
         errors.extend(target::reasons(&target::obstacles(app, chosen, needs)));
@@ -122,12 +124,12 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
             errors.extend(launch::plan(app, chosen, &wanted.wish).err().map(|error| fault("/", &error)));
         }
     }
-    let choices = choices(view, wanted, chosen.map(|chosen| chosen.allocation.id));
+    let choices = choices(view, wanted, &resolved, chosen.map(|chosen| chosen.allocation.id));
     let form = Form {
         app: FormApp::of(app.manifest, app.version_state),
         versions: versions(view),
-        schema: schema::schema(app.manifest),
-        ui_schema: schema::ui_schema(app.manifest),
+        schema: schema::schema(app.manifest, &resolved.hidden),
+        ui_schema: schema::ui_schema(app.manifest, &resolved.hidden),
         values: shown(app, &resolved, &wanted.wish.values),
         resources: resources(&profile, needs, chosen),
         variants,
@@ -304,7 +306,7 @@ fn resources(profile: &Profile, needs: target::Needs, chosen: Option<Target<'_>>
 
 /// Defaults, and over them what was given, right or wrong: who mends a form must see what is in it. What looks like a
 /// secret is not sent back.
-fn shown(app: &View<'_>, resolved: &values::Resolved, given: &Map<String, Value>) -> Map<String, Value> {
+fn shown(app: &View<'_>, resolved: &Resolved, given: &Map<String, Value>) -> Map<String, Value> {
     let mut shown = resolved.values.clone();
     for (name, value) in known_values(app, resolved, given) {
         shown.entry(name).or_insert(value);
@@ -312,16 +314,16 @@ fn shown(app: &View<'_>, resolved: &values::Resolved, given: &Map<String, Value>
     shown
 }
 
-fn known_values(
-    app: &View<'_>,
-    resolved: &values::Resolved,
-    given: &Map<String, Value>,
-) -> Map<String, Value> {
+fn known_values(app: &View<'_>, resolved: &Resolved, given: &Map<String, Value>) -> Map<String, Value> {
     let secret = |name: &str| {
         let at = values::pointer(name);
         resolved.faults.iter().any(|fault| fault.code == values::RAW_SECRET && fault.path.starts_with(&at))
     };
     let is_known = |name: &str| {
+        // What is not asked for is not kept, nor sent back.
+        if resolved.hidden.contains(name) {
+            return false;
+        }
         let parameter = app.manifest.parameters.get(name);
         parameter.is_some_and(|parameter| parameter.owner == crate::manifest::ParameterOwner::User)
     };
@@ -329,14 +331,18 @@ fn known_values(
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn choices(view: &FormView<'_>, wanted: &Wanted, allocation: Option<AllocationId>) -> Choices {
+fn choices(
+    view: &FormView<'_>,
+    wanted: &Wanted,
+    resolved: &Resolved,
+    allocation: Option<AllocationId>,
+) -> Choices {
     let (app, wish) = (&view.app, &wanted.wish);
-    let resolved = values::resolve(app.manifest, &wish.values);
     let differs = |name: &String, value: &Value| {
         let default = app.manifest.parameters.get(name).and_then(|parameter| parameter.default.as_ref());
         default.is_none_or(|default| !values::is_same(default, value))
     };
-    let values = known_values(app, &resolved, &wish.values);
+    let values = known_values(app, resolved, &wish.values);
     let components = app.manifest.expand().components;
     // A name that is none of the app's is told as a fault; it has no place in a line to be pasted.
     let known_endpoint = |(name, _): &(&String, &AccessMode)| {

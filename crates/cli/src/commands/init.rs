@@ -206,7 +206,8 @@ fn relax(schema: &mut Value, mapping: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use gpuaas_domain::launch_form::values::resolve;
+    use gpuaas_domain::launch::Needs;
+    use gpuaas_domain::launch_form::resolution::resolve;
     use gpuaas_domain::manifest::{Format, tree};
 
     use super::*;
@@ -234,7 +235,7 @@ mod tests {
 
             let values = std::fs::read(folder.join("values.test.yaml")).unwrap();
             let values = tree(&values, Format::Yaml).unwrap();
-            let resolved = resolve(&manifest, values.as_object().unwrap());
+            let resolved = resolve(&manifest, values.as_object().unwrap(), Needs::default());
             assert_eq!(resolved.faults, [], "{}", template.name);
         }
     }

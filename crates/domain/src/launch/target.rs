@@ -18,11 +18,11 @@ const DEFAULT_CPU_MILLIS: i64 = 1000;
 const DEFAULT_MEMORY_MIB: i64 = 512;
 
 /// What a launch takes of its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Needs {
-    pub(crate) gpu_count: u32,
-    pub(crate) cpu_millis: i64,
-    pub(crate) memory_mib: i64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub gpu_count: u32,
+    pub cpu_millis: i64,
+    pub memory_mib: i64,
 }
 
 /// What the profile allows of one resource.

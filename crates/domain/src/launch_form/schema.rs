@@ -1,6 +1,8 @@
 //! The parameters of a profile as JSON Schema, and its hints as a UI schema in the style of React JSON Schema Form. The one
 //! says what is right, the other only how it looks: without it the form works, in the order of the names (B-02).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::values::{SECRET_NAME, pattern_of};
@@ -9,17 +11,13 @@ use crate::manifest::{
     Widget,
 };
 
-pub(super) fn schema(manifest: &Manifest) -> Map<String, Value> {
-    let properties: Map<String, Value> = manifest
-        .parameters
-        .iter()
-        .map(|(name, parameter)| (name.clone(), Value::Object(property(parameter))))
-        .collect();
-    let needed = |parameter: &Parameter| {
-        parameter.required && parameter.when.is_none() && parameter.owner == ParameterOwner::User
-    };
-    let required: Vec<&String> =
-        manifest.parameters.iter().filter(|(_, one)| needed(one)).map(|(name, _)| name).collect();
+/// Of those parameters that the launch is asked for.
+pub(super) fn schema(manifest: &Manifest, hidden: &BTreeSet<String>) -> Map<String, Value> {
+    let offered = || manifest.parameters.iter().filter(|(name, _)| !hidden.contains(*name));
+    let properties: Map<String, Value> =
+        offered().map(|(name, parameter)| (name.clone(), Value::Object(property(parameter)))).collect();
+    let needed = |parameter: &Parameter| parameter.required && parameter.owner == ParameterOwner::User;
+    let required: Vec<&String> = offered().filter(|(_, one)| needed(one)).map(|(name, _)| name).collect();
     Map::from_iter([
         ("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema")),
         ("type".to_owned(), json!("object")),
@@ -116,12 +114,12 @@ fn type_name(kind: ParameterType) -> &'static str {
 }
 
 /// Empty where the manifest has no hints.
-pub(super) fn ui_schema(manifest: &Manifest) -> Map<String, Value> {
+pub(super) fn ui_schema(manifest: &Manifest, hidden: &BTreeSet<String>) -> Map<String, Value> {
     let mut keys = Keys::default();
     let Some(hints) = &manifest.ui_hints else { return keys.0 };
-    keys.put("ui:order", order(manifest, hints));
+    keys.put("ui:order", order(manifest, hints, hidden));
     keys.put("ui:groups", Some(&hints.groups).filter(|groups| !groups.is_empty()));
-    for name in manifest.parameters.keys() {
+    for name in manifest.parameters.keys().filter(|name| !hidden.contains(*name)) {
         let group = hints.groups.iter().find(|group| group.parameters.contains(name));
         let field = field(hints.fields.get(name), group.map(|group| group.title.as_str()));
         keys.put(name, Some(field).filter(|field| !field.is_empty()));
@@ -130,11 +128,16 @@ pub(super) fn ui_schema(manifest: &Manifest) -> Map<String, Value> {
 }
 
 /// Every field once: those that the hints name, in that order, then the rest by name.
-fn order<'m>(manifest: &'m Manifest, hints: &'m UiHints) -> Option<Vec<&'m String>> {
+fn order<'m>(
+    manifest: &'m Manifest,
+    hints: &'m UiHints,
+    hidden: &BTreeSet<String>,
+) -> Option<Vec<&'m String>> {
     let grouped = hints.groups.iter().flat_map(|group| &group.parameters);
     let mut all: Vec<&String> = Vec::with_capacity(manifest.parameters.len());
     for name in hints.order.iter().chain(grouped).chain(manifest.parameters.keys()) {
-        if manifest.parameters.contains_key(name) && !all.contains(&name) {
+        let offered = manifest.parameters.contains_key(name) && !hidden.contains(name);
+        if offered && !all.contains(&name) {
             all.push(name);
         }
     }

@@ -1,5 +1,6 @@
 //! Golden forms of the sample manifests, laws that hold for any manifest and any values, and a table of hostile values.
 
+mod conditions;
 mod hostile;
 mod laws;
 mod mounts;

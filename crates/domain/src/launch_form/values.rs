@@ -1,5 +1,4 @@
-//! A launch's values against the parameters of its profile. Form, plan and launch use this one function, so none of them
-//! accepts what another refuses (B-01).
+//! One value against its parameter.
 //!
 //! The parameters are a typed subset of JSON Schema, so the checks are written out: one precise fault per value, no value
 //! is ever repeated, and patterns run on an engine whose time is linear in the text.
@@ -8,16 +7,14 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use regex_lite::{Regex, RegexBuilder};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
-use crate::manifest::{
-    ItemType, Items, Manifest, Parameter, ParameterFormat, ParameterOwner, ParameterType, looks_like_secret,
-};
+use crate::manifest::{ItemType, Items, Parameter, ParameterFormat, ParameterType, looks_like_secret};
 use crate::text::{member_at, nearest};
 use crate::{Error, FieldError};
 
 /// More than a person would mend in one go.
-const MAX_FAULTS: usize = 100;
+pub(super) const MAX_FAULTS: usize = 100;
 /// Of a text whose parameter sets no bound.
 const MAX_TEXT: usize = 32 * 1024;
 const MAX_ITEMS: usize = 1024;
@@ -28,55 +25,6 @@ const PIP_SPECIFIER: &str = r"^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(?
 const MODEL_NAME: &str = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$";
 /// The name of a secret of the project.
 pub(super) const SECRET_NAME: &str = "^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$";
-
-/// What a launch gets, and what is wrong with what was given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Resolved {
-    /// What was given and is good, over the defaults.
-    pub values: Map<String, Value>,
-    /// In the order of the names.
-    pub faults: Vec<FieldError>,
-}
-
-/// Checks what was given and fills in the defaults.
-pub fn resolve(manifest: &Manifest, given: &Map<String, Value>) -> Resolved {
-    let mut resolved = Resolved::default();
-    for (name, parameter) in &manifest.parameters {
-        let at = pointer(name);
-        if parameter.owner == ParameterOwner::Platform {
-            if given.contains_key(name) {
-                let sentence = "The platform computes this value; leave it out.";
-                resolved.faults.push(FieldError::new(at, "platform_owned", sentence));
-            }
-            continue;
-        }
-        match given.get(name) {
-            Some(value) => match check(&at, parameter, value) {
-                Ok(value) => drop(resolved.values.insert(name.clone(), value)),
-                Err(faults) => resolved.faults.extend(faults),
-            },
-            None => match &parameter.default {
-                Some(default) => drop(resolved.values.insert(name.clone(), default.clone())),
-                // Whether a conditional one is asked for at all cannot be told without its condition.
-                None if parameter.required && parameter.when.is_none() => {
-                    resolved.faults.push(FieldError::new(at, "required", "The app needs this value."));
-                }
-                None => {}
-            },
-        }
-    }
-    let known = || manifest.parameters.keys().map(String::as_str);
-    for name in given.keys().filter(|name| !manifest.parameters.contains_key(name.as_str())) {
-        let hint = nearest(name, known()).map_or(String::new(), |near| format!(" Did you mean {near}?"));
-        let sentence = format!("The profile has no such parameter.{hint}");
-        resolved.faults.push(FieldError::new(pointer(name), "unknown_value", sentence));
-        if resolved.faults.len() >= MAX_FAULTS {
-            break;
-        }
-    }
-    resolved.faults.truncate(MAX_FAULTS);
-    resolved
-}
 
 /// All faults; what looks like a secret gives its code to the whole.
 pub(crate) fn refusal(faults: Vec<FieldError>) -> Error {

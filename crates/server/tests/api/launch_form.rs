@@ -38,6 +38,44 @@ fn tuner() -> Value {
 }
 
 both_databases! {
+    /// A-16, B-01, B-05, B-10: what was chosen reaches the container, computed and conditional parts included, and does so again
+    /// after a stop; hidden values are dropped.
+    async fn what_was_chosen_reaches_the_container(p: TestPlatform) {
+        let _node = p.node("one").await;
+        let ready = p.ready("hello").await;
+        let project = &ready.home.project;
+        let mut app = manifest("server", "1.0.0");
+        app["parameters"] = json!({
+            "mode": {"type": "string", "enum": ["fast", "careful"], "default": "fast"},
+            "checks": {"type": "integer", "default": 3, "when": "params.mode == 'careful'"},
+            "twice": {"type": "integer", "owner": "platform", "value": "params.checks * 2"}
+        });
+        app["validation"]["rules"] = json!([{"rule": "params.checks < 9", "message": "Fewer checks.", "parameter": "checks"}]);
+        app["runtime_profile"]["command"] = json!(["serve", "--mode=${params.mode}", "--twice", "${params.twice}"]);
+        app["runtime_profile"]["env"] = json!([{"name": "CHECKS", "value": "${params.checks}", "when": "params.mode == 'careful'"}]);
+        p.publish(&app, project).await;
+        let empty = form(&p.admin, project, "server", &json!({})).await.expect(200).body;
+        assert!(empty["schema"]["properties"].get("checks").is_none() && empty["launchable"] == json!(true), "{empty}");
+        let careful = form(&p.admin, project, "server", &json!({"values": {"mode": "careful", "checks": 9}})).await.expect(200).body;
+        assert_eq!(errors(&careful), [("/values/checks", "rule_failed")]);
+        let wish = json!({"slug": "server", "name": "chosen", "target_allocation_id": ready.allocation, "values": {"mode": "careful", "checks": 4}});
+        let plan = p.admin.call(Route::InstancePlan, &[project], Some(&wish)).await.expect(200).body;
+        let container = &plan["plan"]["rendered"]["components"][0];
+        assert_eq!(container["command"], json!(["serve", "--mode=careful", "--twice", "8"]));
+        assert_eq!(container["env"], json!([{"name": "CHECKS", "value": "4"}]));
+        let launched = p.admin.call(Route::InstanceCreate, &[project], Some(&wish)).await.expect(202);
+        ready.reaches(&p, &launched.id(), "running").await;
+        for (command, status) in [(Route::InstanceStop, "stopped"), (Route::InstanceStart, "running")] {
+            p.admin.call(command, &[project, &launched.id()], None).await.expect(202);
+            ready.reaches(&p, &launched.id(), status).await;
+        }
+        let detail = ready.instance(&p.admin, &launched.id()).await;
+        assert_eq!(detail["values"], json!({"mode": "careful", "checks": 4}));
+        let other = json!({"slug": "server", "target_allocation_id": ready.allocation, "values": {"mode": "careful", "checks": 4, "twice": 1}});
+        let refused = p.admin.call(Route::InstanceCreate, &[project], Some(&other)).await.expect(400);
+        assert_eq!(refused.body["error"]["fields"][0]["code"], "platform_owned");
+    }
+
     /// B-02, B-03, A-15, P-01: a new app has its form at once; it can be filled in, planned and launched as it stands, and the
     /// values stay with the instance over a restart.
     async fn a_form_leads_to_a_launch(p: TestPlatform) {

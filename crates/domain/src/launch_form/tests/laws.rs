@@ -1,5 +1,6 @@
 //! Laws that hold for any manifest and any values.
 
+use crate::launch::Needs;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -169,13 +170,13 @@ proptest! {
         }
         let plan = launch::plan(&scene.app(), scene.places[1].target(), &wanted.wish);
         prop_assert_eq!(form.launchable, plan.is_ok(), "{:?} {:?}", form.errors, plan.err());
-        let resolved = values::resolve(&scene.manifest, &wanted.wish.values);
+        let resolved = resolution::resolve(&scene.manifest, &wanted.wish.values, Needs::default());
         if resolved.faults.is_empty() {
-            let again = values::resolve(&scene.manifest, &resolved.values);
+            let again = resolution::resolve(&scene.manifest, &resolved.values, Needs::default());
             prop_assert_eq!(&again.values, &resolved.values);
             prop_assert_eq!(again.faults, Vec::new());
             // The short request means the same.
-            let short = values::resolve(&scene.manifest, &choices.values);
+            let short = resolution::resolve(&scene.manifest, &choices.values, Needs::default());
             prop_assert_eq!(&short.values, &resolved.values);
         }
     }
