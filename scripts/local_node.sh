@@ -230,6 +230,6 @@ stop_local_node() {
     say "Stopped the node agent (pid $pid)"
   fi
   if pid=$(started_dockerd_pid); then
-    say "The Docker Engine that was started for this (pid $pid) keeps running; others may use it. To stop it: kill $pid"
+    say "A Docker Engine that ./run or ./test has started (pid $pid) keeps running; others may use it"
   fi
 }

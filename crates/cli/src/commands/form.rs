@@ -43,12 +43,13 @@ pub(crate) async fn run(session: &Session<'_>, args: FormArgs) -> Result<()> {
         printer.text("")?;
         printer.table(titles, &rows)?;
     }
-    printer.text("")?;
-    printer.line(&shown.form.command)?;
-    printer.note(if shown.form.launchable {
-        "Nothing was changed. The last line launches exactly this."
+    // A line to be pasted is one that does what was asked for.
+    if shown.form.launchable {
+        printer.text("")?;
+        printer.line(&shown.form.command)?;
+        printer.note("Nothing was changed. The command above launches exactly this.");
     } else {
-        "Nothing was changed. It cannot be launched like this; the table says what is wrong."
-    });
+        printer.note("Nothing was changed. It cannot be launched like this; the table says what is wrong.");
+    }
     Ok(())
 }

@@ -55,7 +55,7 @@ const TEMPLATES: &[Template] = &[
     ),
     template!(
         "proxied",
-        "a gateway that people reach and a worker behind it",
+        "a gateway that people reach and a worker behind it (published today, launched once compositions run)",
         [
             "app.yaml",
             "README.md",

@@ -8,6 +8,7 @@ use gpuaas_api::access::{EndpointToken, NewEndpointToken, OpenRequest, OpenedEnd
 use gpuaas_api::instances::{EndpointView, InstanceDetail};
 use gpuaas_domain::access::PublicAccess;
 use gpuaas_domain::ids::{EndpointTokenId, InstanceId, ProjectId};
+use gpuaas_domain::lifecycle::Status;
 
 use super::instance::InstanceArg;
 use super::place::parse_id;
@@ -98,10 +99,10 @@ async fn find(
     session: &Session<'_>,
     instance: &InstanceArg,
     endpoint: Option<&str>,
-) -> Result<(ProjectId, InstanceId, EndpointView)> {
+) -> Result<(ProjectId, InstanceId, EndpointView, Status)> {
     let (project, id) = instance.resolve(session).await?;
     let detail: InstanceDetail = parse(&session.read(Route::InstanceGet, &[&project, &id]).await?)?;
-    let name = detail.instance.name.clone();
+    let (name, status) = (detail.instance.name.clone(), detail.instance.status);
     let mut served: Vec<EndpointView> =
         detail.access.endpoints.into_iter().filter(|one| one.endpoint.mode.is_proxied()).collect();
     served.sort_by_key(|one| one.endpoint.expose != "embedded_ui_gateway");
@@ -119,16 +120,23 @@ async fn find(
             "gpuaas instance get {name} lists its endpoints; private ones: gpuaas port-forward {name}"
         )));
     };
-    Ok((project, id, found))
+    Ok((project, id, found, status))
 }
 
 pub(crate) async fn open(session: &Session<'_>, args: &OpenArgs) -> Result<()> {
-    let (project, id, endpoint) = find(session, &args.instance, args.endpoint.as_deref()).await?;
+    let (project, id, endpoint, status) = find(session, &args.instance, args.endpoint.as_deref()).await?;
     let next = args.path.clone().unwrap_or_else(|| endpoint.path.clone());
     let request = OpenRequest { next: Some(next) };
     let raw = session.write(Route::EndpointOpen, &[&project, &id, &endpoint.endpoint.name], &request).await?;
     let opened: OpenedEndpoint = parse(&raw)?;
     let printer = session.printer();
+    if status != Status::Running {
+        let name = &args.instance.instance;
+        printer.note(&format!(
+            "{name} is {}: the address shows a page that says so, and the app once it runs (gpuaas instance start {name}).",
+            status.name()
+        ));
+    }
     let Some(url) = opened.url else { return printer.object(&raw) };
     if printer.is_json() {
         return printer.object(&raw);
@@ -162,7 +170,7 @@ pub(crate) async fn run(app: &App, command: EndpointCommand) -> Result<()> {
     let printer = session.printer();
     match command {
         EndpointCommand::TokenCreate { instance, name, endpoint, ttl_seconds } => {
-            let (project, id, found) = find(&session, &instance, endpoint.as_deref()).await?;
+            let (project, id, found, _) = find(&session, &instance, endpoint.as_deref()).await?;
             let body = NewEndpointToken { name, ttl_seconds };
             let raw = session
                 .write(Route::EndpointTokenCreate, &[&project, &id, &found.endpoint.name], &body)
@@ -175,7 +183,7 @@ pub(crate) async fn run(app: &App, command: EndpointCommand) -> Result<()> {
             Ok(())
         }
         EndpointCommand::TokenList { instance, endpoint } => {
-            let (project, id, found) = find(&session, &instance, endpoint.as_deref()).await?;
+            let (project, id, found, _) = find(&session, &instance, endpoint.as_deref()).await?;
             let list = session
                 .list(Route::EndpointTokenList, &[&project, &id, &found.endpoint.name], &(), None)
                 .await?;
@@ -183,7 +191,7 @@ pub(crate) async fn run(app: &App, command: EndpointCommand) -> Result<()> {
         }
         EndpointCommand::TokenRevoke { instance, token, endpoint } => {
             let token: EndpointTokenId = parse_id(&token, "token")?;
-            let (project, id, found) = find(&session, &instance, endpoint.as_deref()).await?;
+            let (project, id, found, _) = find(&session, &instance, endpoint.as_deref()).await?;
             terminal::confirm(app, &format!("Token {token} will stop working at once."))?;
             let name = &found.endpoint.name;
             let raw =
@@ -193,7 +201,7 @@ pub(crate) async fn run(app: &App, command: EndpointCommand) -> Result<()> {
             Ok(())
         }
         EndpointCommand::Expose { instance, access, endpoint } => {
-            let (project, id, found) = find(&session, &instance, endpoint.as_deref()).await?;
+            let (project, id, found, _) = find(&session, &instance, endpoint.as_deref()).await?;
             if access == PublicAccess::Open {
                 terminal::confirm(app, "Everybody who knows the address will reach the app.")?;
             }

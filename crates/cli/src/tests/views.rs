@@ -374,12 +374,11 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
     let shown: Vec<String> = tables.iter().map(|(titles, rows)| render_table(titles, rows, false)).collect();
     assert_eq!(
         shown[0],
-        "PARAMETER  TYPE        VALUE              TAKES       ABOUT\n\
-         model      string      a/b                a/b, c/d    Model\n\
-         context    integer     4096               1 to 65536  -\n\
-         hub_token  secret_ref  -                  -           -\n\
-         lanes      integer     (by the platform)  -           -\n\
-         packages   array       []                 -           -\n"
+        "PARAMETER  TYPE     VALUE              TAKES       ABOUT\n\
+         model      string   a/b                a/b, c/d    Model\n\
+         context    integer  4096               1 to 65536  -\n\
+         lanes      integer  (by the platform)  -           -\n\
+         packages   array    []                 -           -\n"
     );
     assert!(
         shown[2].contains("nvlink is missing.")

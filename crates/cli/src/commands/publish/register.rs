@@ -134,8 +134,13 @@ impl Run<'_> {
     /// Channel by channel to the one that counts here.
     pub(super) async fn promote(&self, artifacts: Vec<Artifact>) -> Result<Vec<Artifact>> {
         let info: RegistryInfo = parse(&self.session.read(Route::RegistryInfo, &[&self.project]).await?)?;
-        let mut promoted = Vec::new();
+        let mut promoted: Vec<Artifact> = Vec::new();
         for mut artifact in artifacts {
+            // Two parts of an app may be the same image, which goes up once.
+            if let Some(before) = promoted.iter().find(|one| one.id == artifact.id) {
+                promoted.push(before.clone());
+                continue;
+            }
             for channel in way_up(&info.channels, &info.environment, artifact.channel.as_deref()) {
                 let body = Promote { channel, reason: self.args.reason.reason.clone() };
                 let raw =
