@@ -87,6 +87,8 @@ class Server:
         self.environment = {
             **os.environ,
             "GPUAAS__HTTP__LISTEN": f"127.0.0.1:{port}",
+            # No fixed port: a platform that starts beside this test wants the usual one.
+            "GPUAAS__AGENTS__LISTEN": "127.0.0.1:0",
             "GPUAAS__HTTP__PUBLIC_URL": self.url,
             "GPUAAS__DATA_DIR": str(folder / "data"),
         }
