@@ -42,6 +42,8 @@ impl From<(Form, Choices)> for AppForm {
             host_port: choices.host_port,
             access: choices.access,
             mounts: mounts(&choices.mounts),
+            addons: choices.addons,
+            lanes: choices.lanes,
             variant: choices.variant,
             values: choices.values,
             ..LaunchRequest::default()

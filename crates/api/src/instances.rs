@@ -15,9 +15,11 @@ use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::artifact::TrustState;
 use gpuaas_domain::ids::{AllocationId, AppVersionId, InstanceId, NodeId, ProjectId, RevisionId, TenantId};
 use gpuaas_domain::instance::{ControlPlaneScope, MemberRole, OperatingMode, RuntimeBackend};
-use gpuaas_domain::launch::Plan;
+pub use gpuaas_domain::launch::LaneWish;
+use gpuaas_domain::launch::{Plan, PlannedGap};
 use gpuaas_domain::lifecycle::{Operation, Status};
-use gpuaas_domain::manifest::MountKind;
+use gpuaas_domain::manifest::{ExecutionEngine, MountKind};
+use gpuaas_domain::render::RenderedFile;
 use gpuaas_domain::text::Slug;
 pub use gpuaas_domain::volume::MountSource;
 use schemars::JsonSchema;
@@ -71,6 +73,14 @@ pub struct LaunchRequest {
     #[schemars(with = "BTreeMap<String, MountSource>", length(max = 32))]
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub mounts: Value,
+    /// Add-ons that are to run; those that they need come with them.
+    #[schemars(length(max = 32), inner(length(max = 40)))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addons: Vec<String>,
+    /// What is asked for lanes, by their names; the rest is as the app has it.
+    #[schemars(length(max = 32))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lanes: BTreeMap<String, LaneWish>,
     /// From a plan: refuse if the world has moved since.
     #[schemars(length(max = 80))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,6 +239,36 @@ pub struct InstanceDetail {
     pub ui: Option<crate::catalog::Ui>,
     pub access: Access,
     pub recent_events: Vec<TimelineEntry>,
+}
+
+/// What the engine of an instance was given, or another would be.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RenderedView {
+    pub engine: ExecutionEngine,
+    /// The instance's revision that this is of.
+    pub revision: i64,
+    pub renderer_version: i64,
+    /// Of the true bytes; those shown may be masked.
+    pub digest: String,
+    /// Whether this is what the instance runs from.
+    pub stored: bool,
+    /// Whether the stored bytes are what they should be; true for what was rendered just now.
+    pub verified: bool,
+    /// How that is known.
+    pub verification: String,
+    pub files: Vec<RenderedFile>,
+    /// JSON pointers into the input to what is not shown.
+    pub masked: Vec<String>,
+    /// What the engine takes otherwise than written.
+    pub gaps: Vec<PlannedGap>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RenderedQuery {
+    /// The instance's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<ExecutionEngine>,
 }
 
 /// The image of an instance, and what is known about it today.

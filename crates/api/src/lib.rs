@@ -14,6 +14,7 @@ pub mod instances;
 pub mod nodes;
 pub mod observe;
 pub mod own_instance;
+pub mod presets;
 pub mod routes;
 pub mod service_accounts;
 pub mod volumes;

@@ -279,6 +279,11 @@ routes! {
     EntitlementList: Get "/api/v1/projects/{project_id}/apps/entitlements", Needs(P::EntitlementRead, Project), None, Read, "Entitlements", "What a project may launch, and by whose word.";
     EntitlementSet: Put "/api/v1/projects/{project_id}/apps/entitlements/{app_slug}", Needs(P::EntitlementManage, Project), Some("apps.entitlement_set"), Write, "Entitlements", "Allow a project an app (tenant and platform admins), or narrow it (project admins).";
 
+    PresetList: Get "/api/v1/projects/{project_id}/launch-presets", Needs(P::InstanceRead, Project), None, Read, "Presets", "A project's presets of launch forms.";
+    PresetCreate: Post "/api/v1/projects/{project_id}/launch-presets", Needs(P::InstanceCreate, Project), Some("launch_presets.create"), Write, "Presets", "Keep the choices of a launch form under a name.";
+    PresetUpdate: Patch "/api/v1/projects/{project_id}/launch-presets/{preset_id}", Needs(P::InstanceCreate, Project), Some("launch_presets.update"), Write, "Presets", "Change a preset, or make it the default.";
+    PresetDelete: Delete "/api/v1/projects/{project_id}/launch-presets/{preset_id}", Needs(P::InstanceCreate, Project), Some("launch_presets.delete"), Write, "Presets", "Delete a preset; instances that came of it stay.";
+
     InstancePlan: Post "/api/v1/projects/{project_id}/app-instances/plan", Needs(P::InstanceCreate, Project), Some("instances.plan"), Write, "Instances", "What a launch would do, changing nothing.";
     InstanceCreate: Post "/api/v1/projects/{project_id}/app-instances", Needs(P::InstanceCreate, Project), Some("instances.create"), Write, "Instances", "Launch an app onto an allocation.";
     InstanceCreateAlias: Post "/apps/instances", SignedIn, Some("instances.create"), Write, "Instances", "Alias of a project's create; the project is that of the allocation.";
@@ -291,6 +296,7 @@ routes! {
     InstanceForceDecommission: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/force-decommission", Needs(P::InstanceForce, Project), Some("instances.force_decommission"), Write, "Instances", "End an instance whose node is gone; the receipt is not attested.";
     InstanceEvents: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/events", Needs(P::InstanceRead, Project), None, Read, "Instances", "An instance's timeline, oldest first.";
     InstanceReceipt: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/receipt", Needs(P::InstanceRead, Project), None, Read, "Instances", "The proof that nothing is left.";
+    InstanceRendered: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/rendered", Needs(P::InstanceInspect, Project), None, Read, "Instances", "What an instance's engine was given, or another would be, with secrets masked.";
     InstanceStats: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/stats", Needs(P::InstanceRead, Project), None, Read, "Instances", "What an instance uses right now.";
     InstanceLogs: Get "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/logs", Needs(P::InstanceAccess, Project), None, Read, "Instances", "An instance's logs, one JSON text per line.", streaming;
     EndpointOpen: Post "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/endpoints/{endpoint}/open", Needs(P::InstanceAccess, Project), Some("apps.endpoint.opened"), Write, "Access", "An address that opens an app's endpoint in the browser, once.";

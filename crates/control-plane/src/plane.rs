@@ -1,6 +1,6 @@
 //! What every operation needs at hand: store, custody, clock, entropy, settings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use gpuaas_agent_protocol::FailureReason;
@@ -46,6 +46,8 @@ pub struct LaunchSettings {
     pub task_key_overlap_seconds: i64,
     /// How long an order is good for once it is signed.
     pub task_ttl_seconds: i64,
+    /// Values that launch forms begin with, by app and parameter.
+    pub defaults: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }
 
 impl Default for LaunchSettings {
@@ -56,6 +58,7 @@ impl Default for LaunchSettings {
             release_deadline_seconds: 900,
             task_key_overlap_seconds: 900,
             task_ttl_seconds: 60,
+            defaults: BTreeMap::new(),
         }
     }
 }

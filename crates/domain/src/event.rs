@@ -56,6 +56,8 @@ event_types! {
     AllocationActive = "allocations.active", "An allocation was granted.";
     AllocationReleasing = "allocations.releasing", "An allocation is being released; what runs on it is stopped first.";
     AllocationReleased = "allocations.released", "An allocation was released, or its request was turned down.";
+    PresetChanged = "launch_presets.changed", "A preset of a launch form was made or changed.";
+    PresetDeleted = "launch_presets.deleted", "A preset of a launch form was deleted.";
     VolumeCreated = "volumes.created", "A volume was created.";
     VolumeDeleting = "volumes.deleting", "A volume is being deleted; its node removes the bytes.";
     VolumeDeleted = "volumes.deleted", "A volume is deleted: its node has removed the bytes, or they were lost before.";

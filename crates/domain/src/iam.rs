@@ -76,6 +76,7 @@ permissions! {
     InstanceAccess = "apps.instance.access", "Open app instances: read their logs, reach their ports.";
     InstanceForce = "apps.instance.force", "End an app instance without its node's word.";
     InstanceRead = "apps.instance.read", "See app instances.";
+    InstanceInspect = "apps.instance.inspect", "See what the engine of an instance was given, with secrets masked.";
     InstanceCreate = "apps.instance.create", "Launch app instances.";
     InstanceDelete = "apps.instance.delete", "Stop and decommission app instances.";
     InstanceExpose = "apps.instance.expose", "Open an app's public endpoint to holders of its key, or to everybody.";
@@ -222,6 +223,7 @@ impl BuiltinRole {
                 P::InstanceAccess,
                 P::InstanceForce,
                 P::InstanceRead,
+                P::InstanceInspect,
                 P::InstanceCreate,
                 P::InstanceExpose,
                 P::InstanceDelete,
@@ -254,6 +256,7 @@ impl BuiltinRole {
                 P::InstanceAccess,
                 P::InstanceForce,
                 P::InstanceRead,
+                P::InstanceInspect,
                 P::InstanceCreate,
                 P::InstanceExpose,
                 P::InstanceDelete,
@@ -276,6 +279,7 @@ impl BuiltinRole {
                 P::TrustKeyRead,
                 P::InstanceAccess,
                 P::InstanceRead,
+                P::InstanceInspect,
                 P::InstanceCreate,
                 P::InstanceDelete,
                 P::InstanceUpgrade,

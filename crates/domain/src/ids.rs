@@ -137,6 +137,8 @@ typed_id! {
     EndpointTokenId,
     /// Storage of a project on one node.
     VolumeId,
+    /// Choices of a launch form under a name.
+    PresetId,
 }
 
 #[cfg(test)]

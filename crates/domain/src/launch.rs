@@ -1,9 +1,14 @@
 //! The plan of a launch: one pure function over what is asked and what is there. `plan` and `create` run the same one,
 //! so what was shown is what is done, or the difference is told.
 
+pub(crate) mod composition;
 mod evaluated;
 pub(crate) mod images;
+pub(crate) mod lanes;
 pub(crate) mod mounts;
+pub mod offline;
+pub(crate) mod report;
+mod steps;
 pub(crate) mod target;
 
 use std::collections::BTreeMap;
@@ -11,15 +16,22 @@ use std::str::FromStr as _;
 
 use gpuaas_agent_protocol::Digest;
 use gpuaas_agent_protocol::image::ImageRef;
-use gpuaas_agent_protocol::spec::{GpuBinding, WorkloadSpec};
+use gpuaas_agent_protocol::spec::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+pub use lanes::LaneWish;
 pub use mounts::PlannedMount;
-
+pub use report::{
+    CheckName, PlanCheck, PlannedAddon, PlannedComponent, PlannedEngine, PlannedGap, Quote, QuoteLine,
+};
 pub use target::Needs;
+
+use composition::{Composition, Part, compose};
+use report::{Checks, failed};
+use steps::Making;
 
 use crate::access::{self, AccessMode, PublicAccess};
 use crate::allocation::{Allocation, BoundaryMode, Price, prices_at};
@@ -28,13 +40,13 @@ use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
-use crate::launch_form::resolution::{Resolved, resolve};
 use crate::launch_form::values;
+use crate::limit::Limit;
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{Component, Expose, Manifest, Port, Profile};
+use crate::manifest::{ComponentClass, Expose, Manifest, Port};
 use crate::node::{GpuDevice, Node};
-use crate::render::container::{self, Bindings};
-use crate::render::input::{Identity, RenderInput};
+use crate::preset::Defaults;
+use crate::render::RenderInput;
 use crate::text::member_at;
 use crate::volume::{KnownVolume, MountSource};
 use crate::{Error, FieldError, Kind, Result, Timestamp};
@@ -54,6 +66,10 @@ pub struct Wish {
     pub access: BTreeMap<String, AccessMode>,
     /// What stands at the places for storage, by their names; at the others scratch.
     pub mounts: BTreeMap<String, MountSource>,
+    /// Add-ons that are to run; those that they need come with them.
+    pub addons: Vec<String>,
+    /// What is asked for lanes, by their names.
+    pub lanes: BTreeMap<String, LaneWish>,
 }
 
 /// The version that is to run and the rules it runs under, as of one moment.
@@ -73,7 +89,19 @@ pub struct View<'a> {
     pub public_ceiling: PublicAccess,
     /// Volumes of the project: at least those that are asked for.
     pub volumes: &'a [KnownVolume],
+    /// Limits that one more launch counts against (M-09).
+    pub quotas: &'a [QuotaUse],
+    /// What stands where nobody chose.
+    pub defaults: &'a Defaults,
     pub now: Timestamp,
+}
+
+/// A limit, and how much of it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaUse {
+    pub limit: Limit,
+    pub most: i64,
+    pub used: i64,
 }
 
 /// An allocation, and what is free of it.
@@ -149,15 +177,52 @@ pub struct Plan {
     pub mounts: Vec<PlannedMount>,
     /// The allocation's prices; a launch adds nothing to them.
     pub prices: Vec<Price>,
-    pub rendered: WorkloadSpec,
+    /// What runs, in the manifest's order.
+    #[serde(default)]
+    pub components: Vec<PlannedComponent>,
+    /// Add-ons that are on.
+    #[serde(default)]
+    pub addons: Vec<PlannedAddon>,
+    pub quote: Quote,
+    /// The checks that were made, in their order.
+    #[serde(default)]
+    pub checks: Vec<PlanCheck>,
+    /// How each engine of the profile would take it.
+    #[serde(default)]
+    pub engines: Vec<PlannedEngine>,
+    /// What a node is told; absent where another engine runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rendered: Option<WorkloadSpec>,
     pub rendered_digest: String,
+}
+
+/// A plan, and what is rendered from it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    pub plan: Plan,
+    pub input: RenderInput,
 }
 
 impl Plan {
     /// What a caller may send back with `create`.
     pub fn digest(&self) -> String {
-        let value = serde_json::to_value(self).unwrap_or(Value::Null);
+        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
+        // What the checks found (how much is free) may change while the plan stays what it is.
+        if let Some(plan) = value.as_object_mut() {
+            plan.remove("checks");
+        }
         Digest::of(canonical(&value).as_bytes()).to_string()
+    }
+
+    /// Refuses where no engine of this platform runs it.
+    pub fn check_engine(&self) -> Result<()> {
+        match self.checks.iter().find(|check| !check.passed) {
+            None => Ok(()),
+            Some(check) => {
+                let error = Error::new(Kind::Unprocessable, "engine_not_available", check.message.clone());
+                Err(failed(check.name, error))
+            }
+        }
     }
 
     /// Refuses if the caller has seen another plan, and says what moved.
@@ -180,76 +245,78 @@ impl Plan {
     }
 }
 
-/// Checks, artifact, placement, rendering, price, in this order. Every refusal is a code and a sentence.
-pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Plan> {
-    check_launchable(view)?;
-    let profile = view.manifest.expand();
-    let component = single_component(view.manifest, &profile)?;
-    let (needs, out_of_bounds) = target::needs(&profile, wish, Some(target), view.existing);
-    let Resolved { values, mut faults, known, .. } = resolve(view.manifest, &wish.values, needs);
-    faults.extend(out_of_bounds);
+/// Checks, composition, placement, artifacts, rendering, price. Every refusal is a code, a path and a sentence, and names
+/// the check that made it.
+pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Planned> {
+    let mut checks = Checks::default();
+    let manifest = view.manifest;
+    checks.require(CheckName::Entitlement, check_launchable(view), |()| steps::entitled(view))?;
+    checks.require(CheckName::Quota, check_quotas(view), |()| steps::within_quotas(view))?;
+    let profile = manifest.expand();
+    let composition = compose(view, &profile, wish, Some(target));
+    let mut faults = composition.faults.clone();
     faults.extend(mounts::faults(view, &profile, wish));
-    if !faults.is_empty() {
-        return Err(values::refusal(faults));
-    }
-    target::refuse(target::obstacles(view, target, needs))?;
+    let accepted = if faults.is_empty() { Ok(()) } else { Err(values::refusal(faults)) };
+    checks.require(CheckName::Values, accepted, |()| steps::valued(&composition))?;
+    let made = Making { view, target, wish, profile: &profile, composition: &composition };
+    let bound = made.place(&mut checks)?;
     let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
-    let mounts = mounts::plan(view, &profile, wish, node.id)?;
-    let gpus = target::bound_gpus(target, needs);
-    let (image, artifact) = images::pin(view, images::choose(view, component, &gpus, wish)?)?;
-    check_port(target, component, wish)?;
-    let endpoints = endpoints(component, wish, view.public_ceiling)?;
-    let bindings = Bindings {
-        gpus: gpus
-            .iter()
-            .map(|gpu| GpuBinding {
-                vendor: gpu.vendor,
-                uuid: gpu.device_uuid.clone(),
-                simulated: gpu.simulated,
-            })
-            .collect(),
-        cpu_millis: u32::try_from(needs.cpu_millis).unwrap_or(u32::MAX),
-        memory_mib: u32::try_from(needs.memory_mib).unwrap_or(u32::MAX),
-        host_port: wish.host_port,
-        volumes: volumes(&mounts),
-    };
-    let known = evaluated::placed(view.manifest, component, known, node, &gpus);
-    let component = &evaluated::component(component, &known)?;
-    let identity = Identity::planned(&view.manifest.slug, &view.manifest.version);
-    let input = RenderInput::of_one(identity, &profile, component, &image, &bindings);
-    let rendered = container::spec(&input)?;
-    let text = serde_json::to_string(&rendered).map_err(|error| Error::internal(error.to_string()))?;
-    let (held_cpu_millis, held_memory_mib) = target::held(view.manifest, target, needs);
-    Ok(Plan {
-        app_slug: view.manifest.slug.to_string(),
-        app_version: view.manifest.version.to_string(),
+    let mounts = mounts::plan(view, &profile, wish, node.id);
+    let mounts = checks.require(CheckName::Storage, mounts, |mounts| steps::stored(mounts))?;
+    let images = checks.require(CheckName::Artifacts, made.pin(&bound), |images| steps::trusted(images))?;
+    let endpoints = check_port(target, &composition, wish)
+        .and_then(|()| endpoints(&composition, wish, view.public_ceiling));
+    let endpoints = checks.require(CheckName::Exposure, endpoints, |endpoints| steps::exposed(endpoints))?;
+    let input = made.input(node, &bound, &images, &volumes(&mounts))?;
+    steps::note_security(&mut checks, &input);
+    let engine = steps::choose_engine(&profile, &input, &mut checks)?;
+    let (rendered, rendered_digest) = steps::rendered(engine, &input)?;
+    let (held_cpu_millis, held_memory_mib) = target::held(manifest, target, composition.total);
+    let main =
+        images.iter().zip(&composition.parts).filter_map(|(image, part)| Some((image.as_ref()?, part)));
+    let main = main.min_by_key(|(_, part)| part.component.class != ComponentClass::Primary);
+    let (main, _) = main.ok_or_else(steps::nothing_runs)?;
+    let gpus: Vec<&GpuDevice> = bound.iter().flatten().copied().collect();
+    let (operating_mode, control_plane_scope) = steps::operation(manifest)?;
+    let plan = Plan {
+        app_slug: manifest.slug.to_string(),
+        app_version: manifest.version.to_string(),
         app_version_id: view.version_id,
-        artifact_digest: image.reference.digest().to_string(),
-        artifact,
-        values,
+        artifact_digest: main.0.reference.digest().to_string(),
+        artifact: main.1.clone(),
+        values: composition.resolved.values.clone(),
         allocation_id: target.allocation.id,
         node_id: node.id,
         node_name: node.name.clone(),
         simulated: node.is_simulated() || gpus.iter().any(|gpu| gpu.simulated),
-        // The hint is heard, but only one mode is offered so far.
-        operating_mode: OperatingMode::TenantDedicated,
-        control_plane_scope: ControlPlaneScope::Project,
-        runtime_backend: RuntimeBackend::LaunchableOci,
+        operating_mode,
+        control_plane_scope,
+        runtime_backend: engine.backend(),
         tenant_boundary_mode: view.boundary.name().to_owned(),
-        execution_engine: "node_agent".to_owned(),
+        execution_engine: engine.name().to_owned(),
         gpu_ids: gpus.iter().map(|gpu| gpu.id).collect(),
         gpus: gpus.iter().map(|gpu| gpu.device_uuid.clone()).collect(),
-        cpu_millis: needs.cpu_millis,
-        memory_mib: needs.memory_mib,
+        cpu_millis: composition.total.cpu_millis,
+        memory_mib: composition.total.memory_mib,
         held_cpu_millis,
         held_memory_mib,
         host_port: wish.host_port,
         endpoints,
         mounts,
         prices: prices_at(target.prices, view.now).into_iter().cloned().collect(),
-        rendered_digest: Digest::of(text.as_bytes()).to_string(),
+        components: made.components(&input, &images, &bound),
+        addons: report::addons(manifest, &composition),
+        quote: report::quote(&composition, target, view.now),
+        checks: checks.done(),
+        engines: report::engines(&profile.engines, &input),
         rendered,
-    })
+        rendered_digest,
+    };
+    Ok(Planned { plan, input })
+}
+
+pub(crate) fn check_quotas(view: &View<'_>) -> Result<()> {
+    view.quotas.iter().try_for_each(|quota| quota.limit.check(quota.most, quota.used))
 }
 
 fn volumes(mounts: &[PlannedMount]) -> BTreeMap<String, (Uuid, bool)> {
@@ -291,26 +358,14 @@ pub(crate) fn check_launchable(view: &View<'_>) -> Result<()> {
     Err(not_entitled())
 }
 
-pub(crate) fn single_component<'p>(manifest: &Manifest, profile: &'p Profile) -> Result<&'p Component> {
-    let unavailable = |what: String| Error::new(Kind::Unprocessable, "engine_not_available", what);
-    match profile.components.as_slice() {
-        [only] if manifest.backend() == RuntimeBackend::LaunchableOci => Ok(only),
-        [_] => Err(unavailable("No engine of this platform runs this kind of profile yet.".into())),
-        more => Err(unavailable(format!(
-            "This profile has {} components; this platform runs one-container profiles so far.",
-            more.len()
-        ))),
-    }
-}
-
 /// Another project's allocation is none.
 pub fn unknown_allocation() -> FieldError {
     FieldError::new(target::PATH, "unknown_allocation", "The project has no such allocation.")
 }
 
-pub(crate) fn check_port(target: Target<'_>, component: &Component, wish: &Wish) -> Result<()> {
+pub(crate) fn check_port(target: Target<'_>, composition: &Composition<'_>, wish: &Wish) -> Result<()> {
     let Some(port) = wish.host_port else { return Ok(()) };
-    if !component.ports.iter().any(|declared| declared.expose == Expose::Private) {
+    if composition.running().all(|part| !has_private_port(part)) {
         return Err(Error::field(
             "/host_port",
             "no_private_port",
@@ -330,8 +385,18 @@ pub(crate) fn check_port(target: Target<'_>, component: &Component, wish: &Wish)
     Ok(())
 }
 
-pub(crate) fn endpoints(component: &Component, wish: &Wish, ceiling: PublicAccess) -> Result<Vec<Endpoint>> {
-    let named = |name: &String| component.ports.iter().any(|port| port.name() == *name);
+fn has_private_port(part: &Part<'_>) -> bool {
+    part.component.ports.iter().any(|port| port.expose == Expose::Private)
+}
+
+pub(crate) fn endpoints(
+    composition: &Composition<'_>,
+    wish: &Wish,
+    ceiling: PublicAccess,
+) -> Result<Vec<Endpoint>> {
+    let named = |name: &String| {
+        composition.running().flat_map(|part| &part.component.ports).any(|port| port.name() == *name)
+    };
     if let Some(unknown) = wish.access.keys().find(|name| !named(name)) {
         return Err(Error::field(
             member_at("/access", unknown),
@@ -340,11 +405,11 @@ pub(crate) fn endpoints(component: &Component, wish: &Wish, ceiling: PublicAcces
         ));
     }
     let mut host_port = wish.host_port;
-    let endpoint = |port: &Port| {
+    let mut endpoint = |component: &str, port: &Port| {
         let mode =
             access::choose(&port.name(), port.expose, wish.access.get(&port.name()).copied(), ceiling)?;
         Ok(Endpoint {
-            component: component.name.clone(),
+            component: component.to_owned(),
             name: port.name(),
             port: i64::from(port.container),
             expose: port.expose.name().to_owned(),
@@ -355,5 +420,8 @@ pub(crate) fn endpoints(component: &Component, wish: &Wish, ceiling: PublicAcces
             policy: port.policy.clone().unwrap_or_default(),
         })
     };
-    component.ports.iter().map(endpoint).collect()
+    let ports = composition
+        .running()
+        .flat_map(|part| part.component.ports.iter().map(|port| (part.component.name.as_str(), port)));
+    ports.map(|(component, port)| endpoint(component, port)).collect()
 }

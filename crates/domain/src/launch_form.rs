@@ -6,6 +6,7 @@
 
 mod command;
 mod offers;
+mod parts;
 pub mod resolution;
 mod schema;
 #[cfg(test)]
@@ -18,8 +19,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub use view::{
-    Form, FormAccess, FormAccessMode, FormAllocation, FormApp, FormError, FormFree, FormMount, FormOffer,
-    FormReason, FormResources, FormUi, FormVariant, FormVersion, MountChoice, ResourceField,
+    AddonEffect, Form, FormAccess, FormAccessMode, FormAddon, FormAllocation, FormApp, FormComponent,
+    FormError, FormFree, FormLane, FormMount, FormOffer, FormReason, FormResources, FormUi, FormVariant,
+    FormVersion, MountChoice, ResourceField,
 };
 
 pub use crate::volume::MountSource;
@@ -27,7 +29,8 @@ use resolution::Resolved;
 
 use crate::access::AccessMode;
 use crate::ids::AllocationId;
-use crate::launch::{self, Target, View, Wish, images, mounts, target};
+use crate::launch::composition::{Composition, compose};
+use crate::launch::{self, LaneWish, Target, View, Wish, images, lanes, mounts, target};
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{Component, Profile};
 use crate::node::GpuDevice;
@@ -78,6 +81,8 @@ pub struct Choices {
     pub access: BTreeMap<String, AccessMode>,
     /// Those at which no scratch stands.
     pub mounts: BTreeMap<String, MountSource>,
+    pub addons: Vec<String>,
+    pub lanes: BTreeMap<String, LaneWish>,
 }
 
 /// The form, and the choices as a request. Refused only where the plan refuses the app itself: whoever may not launch it
@@ -90,51 +95,59 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
         Err(error) => errors.push(fault("/app_version", &error)),
         Ok(()) => {}
     }
+    errors.extend(launch::check_quotas(app).err().map(|error| fault("/", &error)));
     let profile = app.manifest.expand();
-    let component = launch::single_component(app.manifest, &profile);
-    errors.extend(component.as_ref().err().map(|error| fault("/app_version", error)));
     let allocations = allocations(view, &profile, &wanted.wish);
     let mut misplaced = Vec::new();
     let chosen = choose_allocation(view, &allocations, wanted, &mut misplaced);
-    let (needs, out_of_bounds) = target::needs(&profile, &wanted.wish, chosen, false);
-    let resolved = resolution::resolve(app.manifest, &wanted.wish.values, needs);
-    errors.extend(resolved.faults.iter().cloned());
+    let composition = compose(app, &profile, &wanted.wish, chosen);
+    errors.extend(composition.faults.iter().cloned());
     errors.extend(mounts::faults(app, &profile, &wanted.wish));
     errors.extend(misplaced);
-    errors.extend(out_of_bounds);
+    let resolved = &composition.resolved;
+    let needs = composition.core;
     if let Some(chosen) = chosen {
-        errors.extend(target::reasons(&target::obstacles(app, chosen, needs)));
+        let obstacles = target::obstacles(app, chosen, &composition, &wanted.wish, profile.gpu_placement);
+        errors.extend(target::reasons(&obstacles));
         let held = mounts::all_obstacles(app, &profile, &wanted.wish, chosen.node.map(|node| node.id));
         errors.extend(target::reasons(&held));
     }
-    let gpus = chosen.map_or_else(Vec::new, |chosen| target::bound_gpus(chosen, needs));
-    let variants = variants(app, &profile, &gpus, &wanted.wish, &mut errors);
-    if let Ok(component) = &component {
-        let refused = launch::endpoints(component, &wanted.wish, app.public_ceiling).err();
-        errors.extend(refused.map(|error| fault("/access", &error)));
-    }
-    if let (Some(chosen), Ok(component)) = (chosen, &component) {
+    let bound =
+        chosen.and_then(|chosen| lanes::bind(&composition, chosen, &wanted.wish, profile.gpu_placement).ok());
+    let bound = bound.unwrap_or_else(|| vec![Vec::new(); composition.parts.len()]);
+    let variants = variants(app, &profile, &composition, &bound, &wanted.wish, &mut errors);
+    let refused = launch::endpoints(&composition, &wanted.wish, app.public_ceiling).err();
+    errors.extend(refused.map(|error| fault("/access", &error)));
+    let mut plannable = false;
+    if let Some(chosen) = chosen {
         errors.extend(
-            launch::check_port(chosen, component, &wanted.wish)
+            launch::check_port(chosen, &composition, &wanted.wish)
                 .err()
                 .map(|error| fault("/host_port", &error)),
         );
         if errors.is_empty() {
             // The plan has the last word.
-            errors.extend(launch::plan(app, chosen, &wanted.wish).err().map(|error| fault("/", &error)));
+            let planned = launch::plan(app, chosen, &wanted.wish);
+            plannable = planned.is_ok();
+            let refused = planned.and_then(|planned| planned.plan.check_engine());
+            errors.extend(refused.err().map(|error| fault("/", &error)));
         }
     }
-    let choices = choices(view, wanted, &resolved, chosen.map(|chosen| chosen.allocation.id));
+    let choices = choices(view, wanted, resolved, chosen.map(|chosen| chosen.allocation.id));
     let form = Form {
         app: FormApp::of(app.manifest, app.version_state),
         versions: versions(view),
         schema: schema::schema(app.manifest, &resolved.hidden),
         ui_schema: schema::ui_schema(app.manifest, &resolved.hidden),
-        values: shown(app, &resolved, &wanted.wish.values),
+        values: shown(app, resolved, &wanted.wish.values),
         resources: resources(&profile, needs, chosen),
         variants,
         allocation_id: choices.allocation,
-        offers: view.skus.iter().map(|sku| offers::offer(app.manifest, sku, needs)).collect(),
+        offers: view.skus.iter().map(|sku| offers::offer(app.manifest, sku, composition.total)).collect(),
+        addons: parts::addons(view, &profile, wanted, &composition, chosen),
+        lanes: parts::lanes(&composition, &bound, chosen),
+        components: parts::components(&composition),
+        default_sources: app.defaults.sources(app.manifest),
         mounts: profile
             .mounts
             .iter()
@@ -145,6 +158,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
             .collect(),
         access: view::access(app.manifest, &profile, &wanted.wish.access, app.public_ceiling),
         command: command::line(&choices, view, command_name(&allocations, &choices).as_deref()),
+        plannable,
         launchable: errors.is_empty() && chosen.is_some(),
         errors: errors.into_iter().map(FormError::from).collect(),
         allocations: allocations.into_iter().map(|(allocation, _)| allocation).collect(),
@@ -173,8 +187,8 @@ fn versions(view: &FormView<'_>) -> Vec<FormVersion> {
 /// take what a larger one needs.
 fn allocations<'v>(view: &FormView<'v>, profile: &Profile, wish: &Wish) -> Vec<(FormAllocation, Target<'v>)> {
     let judge = |named: &NamedTarget<'v>| {
-        let (needs, _) = target::needs(profile, wish, Some(named.target), false);
-        let obstacles = target::obstacles(&view.app, named.target, needs);
+        let composition = compose(&view.app, profile, wish, Some(named.target));
+        let obstacles = target::obstacles(&view.app, named.target, &composition, wish, profile.gpu_placement);
         let mut reasons: Vec<FormReason> =
             target::reasons(&obstacles).into_iter().map(FormReason::from).collect();
         // A volume that was chosen says where the launch can be.
@@ -226,12 +240,15 @@ fn choose_allocation<'v>(
 fn variants(
     app: &View<'_>,
     profile: &Profile,
-    gpus: &[&GpuDevice],
+    composition: &Composition<'_>,
+    bound: &[Vec<&GpuDevice>],
     wish: &Wish,
     errors: &mut Vec<FieldError>,
 ) -> Vec<FormVariant> {
     let mut all = Vec::new();
-    for component in &profile.components {
+    errors.extend(images::check_variant(profile, wish).err().map(|error| fault("/variant", &error)));
+    for (part, gpus) in composition.parts.iter().zip(bound).filter(|(part, _)| part.runs()) {
+        let component = part.component;
         let chosen = images::choose(app, component, gpus, wish);
         let refused = match &chosen {
             Err(error) => Some(fault("/variant", error)),
@@ -355,6 +372,12 @@ fn choices(
         app.manifest.resources.iter().flat_map(|one| &one.mounts).any(|mount| mount.name == *name)
     };
     let mounts = wish.mounts.iter().filter(|(name, source)| declared(name) && source.volume().is_some());
+    let is_addon = |name: &&String| app.manifest.addons.iter().any(|addon| addon.name == **name);
+    let is_lane = |name: &String| {
+        let named = components.iter().filter(|one| one.gpu_count.is_some());
+        named.map(|one| one.lane.as_ref().unwrap_or(&one.name)).any(|lane| lane == name)
+    };
+    let lanes = wish.lanes.iter().filter(|(name, lane)| is_lane(name) && **lane != LaneWish::default());
     Choices {
         slug: app.manifest.slug.to_string(),
         version: app.manifest.version.to_string(),
@@ -368,6 +391,8 @@ fn choices(
         values: values.into_iter().filter(|(name, value)| differs(name, value)).collect(),
         access: wish.access.iter().filter(known_endpoint).map(|(name, mode)| (name.clone(), *mode)).collect(),
         mounts: mounts.map(|(name, source)| (name.clone(), source.clone())).collect(),
+        addons: wish.addons.iter().filter(is_addon).cloned().collect(),
+        lanes: lanes.map(|(name, lane)| (name.clone(), lane.clone())).collect(),
     }
 }
 

@@ -25,6 +25,7 @@ pub mod manifest;
 pub mod metering;
 pub mod node;
 pub mod page;
+pub mod preset;
 pub mod render;
 pub mod secret;
 pub mod standing;

@@ -40,6 +40,7 @@ limits! {
     TrustKeys = "trust_keys", 100, "Keys of one project, revoked ones included.";
     EndpointTokens = "endpoint_tokens", 100, "Live tokens of one endpoint.";
     Volumes = "volumes", 1_000, "Volumes of one project that are not deleted.";
+    Presets = "presets", 1_000, "Presets of launch forms of one project.";
     Bindings = "bindings", 10_000, "Role bindings of one tenant or project.";
 }
 

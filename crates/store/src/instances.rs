@@ -107,7 +107,10 @@ pub struct StoredRevision {
     pub number: i64,
     pub app_version_id: AppVersionId,
     pub renderer_version: i64,
-    pub render_input: Value,
+    /// What was asked for, as a later start repeats it.
+    pub wish: Value,
+    /// What was rendered; absent in revisions from before it was kept.
+    pub render_input: Option<Value>,
     pub rendered: String,
     pub rendered_digest: String,
     pub created_at: Timestamp,
@@ -115,7 +118,8 @@ pub struct StoredRevision {
 
 row! {
     struct RevisionRow {
-        id: Uuid, number: i64, app_version_id: Uuid, renderer_version: i64, render_input: Json<Value>, rendered: String,
+        id: Uuid, number: i64, app_version_id: Uuid, renderer_version: i64, wish: Option<Json<Value>>,
+        render_input: Json<Value>, rendered: String,
         rendered_digest: String, created_at: DateTime<Utc>,
     }
 }
@@ -260,19 +264,26 @@ impl Session {
         let row = fetch_optional!(
             self,
             RevisionRow,
-            "SELECT id, number, app_version_id, renderer_version, render_input, rendered, rendered_digest, created_at \
+            "SELECT id, number, app_version_id, renderer_version, wish, render_input, rendered, rendered_digest, created_at \
              FROM app_instance_revisions WHERE id = $1",
             id.uuid()
         )?;
-        Ok(row.map(|row| StoredRevision {
-            id: RevisionId::new(row.id),
-            number: row.number,
-            app_version_id: AppVersionId::new(row.app_version_id),
-            renderer_version: row.renderer_version,
-            render_input: row.render_input.0,
-            rendered: row.rendered,
-            rendered_digest: row.rendered_digest,
-            created_at: Timestamp::new(row.created_at),
+        Ok(row.map(|row| {
+            let (wish, render_input) = match row.wish {
+                Some(wish) => (wish.0, Some(row.render_input.0)),
+                None => (row.render_input.0, None),
+            };
+            StoredRevision {
+                id: RevisionId::new(row.id),
+                number: row.number,
+                app_version_id: AppVersionId::new(row.app_version_id),
+                renderer_version: row.renderer_version,
+                wish,
+                render_input,
+                rendered: row.rendered,
+                rendered_digest: row.rendered_digest,
+                created_at: Timestamp::new(row.created_at),
+            }
         }))
     }
 
@@ -504,14 +515,15 @@ impl Tx {
     pub async fn insert_revision(&mut self, instance: InstanceId, revision: &StoredRevision) -> Result<()> {
         execute!(
             self,
-            "INSERT INTO app_instance_revisions (id, instance_id, number, app_version_id, renderer_version, render_input, rendered, rendered_digest, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "INSERT INTO app_instance_revisions (id, instance_id, number, app_version_id, renderer_version, wish, render_input, rendered, rendered_digest, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             revision.id.uuid(),
             instance.uuid(),
             revision.number,
             revision.app_version_id.uuid(),
             revision.renderer_version,
-            Json(&revision.render_input),
+            Json(&revision.wish),
+            Json(revision.render_input.as_ref().unwrap_or(&Value::Null)),
             revision.rendered.as_str(),
             revision.rendered_digest.as_str(),
             revision.created_at.to_datetime()

@@ -28,6 +28,7 @@ pub mod nodes;
 pub mod outbox;
 pub mod platform;
 pub mod preparations;
+pub mod presets;
 pub mod projects;
 pub mod registry_access;
 pub mod repositories;

@@ -15,6 +15,7 @@ const SET: &[(i64, &str, &str)] = &[
     (4, "gateway", include_str!("../migrations/0004_gateway.sql")),
     (5, "instance_identity", include_str!("../migrations/0005_instance_identity.sql")),
     (6, "volumes", include_str!("../migrations/0006_volumes.sql")),
+    (7, "profiles", include_str!("../migrations/0007_profiles.sql")),
 ];
 
 /// How the database stands to the migrations this program knows.

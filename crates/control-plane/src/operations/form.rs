@@ -16,7 +16,7 @@ use gpuaas_store::Session;
 use gpuaas_store::catalog::StoredVersion;
 
 use super::catalog::{self, state_of};
-use super::launch::{check_quota, newest_version, unknown_app};
+use super::launch::{newest_version, quotas, unknown_app};
 use super::launch_view::{LoadedTarget, World};
 use crate::OpContext;
 
@@ -50,8 +50,9 @@ pub async fn resolve(
         None => newest?,
     };
     let volumes = volumes(&mut session, &permit, &wanted).await?;
-    let world = World::load(plane, &mut session, &version, (tenant, project), volumes).await?;
-    check_room(&mut session, &permit, project, &mut wanted).await?;
+    let quotas = quotas(&mut session, permit.scope(), project).await?;
+    let world = World::load(plane, &mut session, &version, (tenant, project), volumes, quotas).await?;
+    check_name(&mut session, project, &mut wanted).await?;
     let targets = targets(&mut session, &permit, wanted.allocation).await?;
     let skus = session.list_skus(&first_page()).await?.items;
     let names = sku_names(&mut session, &skus, &targets).await?;
@@ -79,19 +80,8 @@ fn first_page() -> PageRequest {
     PageRequest { after: None, limit: MOST }
 }
 
-/// What only the database knows: whether one more fits, and whether the name is free.
-async fn check_room(
-    session: &mut Session,
-    permit: &Permit,
-    project: ProjectId,
-    wanted: &mut Wanted,
-) -> Result<()> {
-    if let Err(full) = check_quota(session, permit, project).await {
-        if full.code() != "limit_reached" {
-            return Err(full);
-        }
-        wanted.faults.push(FieldError::new("/", "limit_reached", full.message()));
-    }
+/// What only the database knows: whether the name is free.
+async fn check_name(session: &mut Session, project: ProjectId, wanted: &mut Wanted) -> Result<()> {
     if let Some(name) = &wanted.name
         && session.is_instance_name_taken(project, name).await?
     {

@@ -82,7 +82,7 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
         Some(first) => Some(trace_image(&mut session, &version, &first.image.reference).await?),
     };
     let manifest = manifest_of(&version)?;
-    let wish = recalled(&revision.render_input);
+    let wish = recalled(&revision.wish);
     let mounts = mounts(&mut session, permit.tenant_scope(), &manifest, &wish).await?;
     let bound: Vec<_> = ordered.into_iter().flat_map(|one| one.gpus).collect();
     Ok(Detail {

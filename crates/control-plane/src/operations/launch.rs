@@ -2,13 +2,15 @@
 
 use gpuaas_agent_protocol::task::Order;
 use gpuaas_domain::event::ObjectRef;
-use gpuaas_domain::iam::{Permission, Permit, TenantScope};
+use gpuaas_domain::iam::{Permission, Permit, Scope, TenantScope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, MemberId, ProjectId, RevisionId, TenantId, VolumeId};
 use gpuaas_domain::instance::{Instance, Member, MemberRole};
-use gpuaas_domain::launch::{self, Plan, Wish};
+use gpuaas_domain::launch::{self, Plan, Planned, QuotaUse, Wish};
 use gpuaas_domain::lifecycle::State;
 use gpuaas_domain::limit::Limit;
-use gpuaas_domain::render::container::RENDERER_VERSION;
+use gpuaas_domain::manifest::ExecutionEngine;
+use gpuaas_domain::render::input::Identity;
+use gpuaas_domain::render::{RenderInput, render};
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::volume::MountSource;
 use gpuaas_domain::{Error, FieldError, Result};
@@ -38,12 +40,13 @@ pub struct LaunchWish {
 fn remembered(wish: &Wish, plan: &Plan) -> Value {
     json!({"gpu_count": wish.gpu_count, "cpu_millis": wish.cpu_millis, "memory_mib": wish.memory_mib,
            "host_port": wish.host_port, "variant": wish.variant, "values": plan.values, "access": wish.access,
-           "mounts": wish.mounts})
+           "mounts": wish.mounts, "addons": wish.addons, "lanes": wish.lanes})
 }
 
 pub(crate) fn recalled(input: &Value) -> Wish {
     let number =
         |name: &str| input.get(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let member = |name: &str| input.get(name).cloned();
     Wish {
         gpu_count: number("gpu_count"),
         cpu_millis: number("cpu_millis"),
@@ -51,14 +54,10 @@ pub(crate) fn recalled(input: &Value) -> Wish {
         host_port: number("host_port").and_then(|port| u16::try_from(port).ok()),
         variant: input.get("variant").and_then(Value::as_str).map(str::to_owned),
         operating_mode: None,
-        access: input
-            .get("access")
-            .and_then(|access| serde_json::from_value(access.clone()).ok())
-            .unwrap_or_default(),
-        mounts: input
-            .get("mounts")
-            .and_then(|mounts| serde_json::from_value(mounts.clone()).ok())
-            .unwrap_or_default(),
+        access: member("access").and_then(|access| serde_json::from_value(access).ok()).unwrap_or_default(),
+        mounts: member("mounts").and_then(|mounts| serde_json::from_value(mounts).ok()).unwrap_or_default(),
+        addons: member("addons").and_then(|addons| serde_json::from_value(addons).ok()).unwrap_or_default(),
+        lanes: member("lanes").and_then(|lanes| serde_json::from_value(lanes).ok()).unwrap_or_default(),
         values: input.get("values").and_then(Value::as_object).cloned().unwrap_or_default(),
     }
 }
@@ -67,7 +66,6 @@ pub(crate) fn recalled(input: &Value) -> Wish {
 pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Result<Plan> {
     let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
     let mut session = ctx.plane.store.read().await?;
-    check_quota(&mut session, &permit, project).await?;
     let version = choose_version(&ctx.plane, &mut session, &permit, project, wish).await?;
     make_plan(
         &ctx.plane,
@@ -79,6 +77,7 @@ pub async fn plan(ctx: &OpContext, project: ProjectId, wish: &LaunchWish) -> Res
         false,
     )
     .await
+    .map(|planned| planned.plan)
 }
 
 pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Result<Prepared<Instance>> {
@@ -88,14 +87,15 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     tx.lock_project(project).await?;
     tx.lock_allocation(wish.allocation).await?;
     lock_volumes(&mut tx, &wish.choices).await?;
-    check_quota(&mut tx, &permit, project).await?;
     let version = choose_version(plane, &mut tx, &permit, project, &wish).await?;
-    let plan: Plan = step!(
+    let planned: Planned = step!(
         plane,
         "launch.plan",
         make_plan(plane, &mut tx, permit.tenant_scope(), &version, wish.allocation, &wish.choices, false)
             .await
     )?;
+    let plan = &planned.plan;
+    plan.check_engine()?;
     plan.check_digest(wish.plan_digest.as_deref())?;
     let id = InstanceId::new(plane.new_uuid());
     let short = &id.uuid().as_simple().to_string()[26..];
@@ -103,7 +103,9 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
     let (state, effects) = State::create();
     let at = tx.at();
     let tenant = permit.scope().tenant().ok_or_else(|| Error::internal("a project has a tenant"))?;
-    let revision = make_revision(plane, &plan, &wish.choices, 1, at);
+    let owner = tx.find_project(permit.tenant_scope(), project).await?.ok_or_else(Error::not_found)?;
+    let identity = identity(&planned, (id, &name), (project, &owner.slug), 1)?;
+    let revision = make_revision(plane, &planned, identity, &wish.choices, at)?;
     let instance = Instance {
         id,
         name,
@@ -151,7 +153,7 @@ pub async fn create(ctx: &OpContext, project: ProjectId, wish: LaunchWish) -> Re
         json!({"role": "node", "allocation_id": plan.allocation_id}),
     )
     .await?;
-    let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
+    let carrying = Carrying { plan: Some(plan), ..Carrying::default() };
     let change = carry_out(plane, &mut tx, ctx.route.action, None, &instance, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, instance))
 }
@@ -180,20 +182,24 @@ pub async fn start(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Resul
         .find_app_version_by_id(before.app_version_id)
         .await?
         .ok_or_else(|| Error::internal("an instance without its version"))?;
-    let wish = recalled(&former.render_input);
+    let wish = recalled(&former.wish);
     lock_volumes(&mut tx, &wish).await?;
-    let plan =
+    let planned =
         make_plan(plane, &mut tx, permit.tenant_scope(), &version, before.target_allocation_id, &wish, true)
             .await?;
+    let plan = &planned.plan;
+    plan.check_engine()?;
     let mut next = Instance { state, ..before.clone() };
     if plan.rendered_digest != former.rendered_digest {
-        let revision = make_revision(plane, &plan, &wish, former.number + 1, tx.at());
+        let owner = tx.find_project(permit.tenant_scope(), project).await?.ok_or_else(Error::not_found)?;
+        let identity = identity(&planned, (id, &before.name), (project, &owner.slug), former.number + 1)?;
+        let revision = make_revision(plane, &planned, identity, &wish, tx.at())?;
         tx.insert_revision(id, &revision).await?;
         next.revision_id = revision.id;
     }
     let next = tx.update_instance(next).await?;
     super::access::route_endpoints(plane, &mut tx, &next, &plan.endpoints).await?;
-    let carrying = Carrying { plan: Some(&plan), ..Carrying::default() };
+    let carrying = Carrying { plan: Some(plan), ..Carrying::default() };
     let change =
         carry_out(plane, &mut tx, ctx.route.action, Some(&before), &next, &effects, carrying).await?;
     Ok(Prepared::new(tx, change, next))
@@ -209,9 +215,10 @@ async fn lock_volumes(tx: &mut Tx, wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn check_quota(session: &mut Session, permit: &Permit, project: ProjectId) -> Result<()> {
-    let limit = session.effective_limit(permit.scope(), Limit::Instances).await?;
-    Limit::Instances.check(limit, session.count_instances(project).await?)
+/// The limits that one more instance counts against.
+pub(super) async fn quotas(session: &mut Session, scope: Scope, project: ProjectId) -> Result<Vec<QuotaUse>> {
+    let most = session.effective_limit(scope, Limit::Instances).await?;
+    Ok(vec![QuotaUse { limit: Limit::Instances, most, used: session.count_instances(project).await? }])
 }
 
 /// The version asked for, or the newest the project may launch.
@@ -265,7 +272,7 @@ pub(crate) async fn make_plan(
     allocation: AllocationId,
     wish: &Wish,
     existing: bool,
-) -> Result<Plan> {
+) -> Result<Planned> {
     let allocation = session.find_allocation(scope, allocation).await?;
     let allocation = allocation.ok_or_else(|| Error::fields(vec![launch::unknown_allocation()]))?;
     let owner = (allocation.tenant_id, allocation.project_id);
@@ -275,28 +282,60 @@ pub(crate) async fn make_plan(
     for id in wish.mounts.values().filter_map(MountSource::volume) {
         volumes.extend(session.find_known_volume(project, id).await?);
     }
-    let world = World::load(plane, session, version, owner, volumes).await?;
+    // What was launched before counts already.
+    let quotas = if existing {
+        Vec::new()
+    } else {
+        quotas(session, allocation.scope(), allocation.project_id).await?
+    };
+    let world = World::load(plane, session, version, owner, volumes, quotas).await?;
     let target = LoadedTarget::load(session, allocation).await?;
     launch::plan(&world.view(plane, existing), target.view(), wish)
 }
 
+/// Whose it is, for engines that name things by it.
+fn identity(
+    planned: &Planned,
+    instance: (InstanceId, &str),
+    project: (ProjectId, &str),
+    revision: i64,
+) -> Result<Identity> {
+    let slug = |text: &str| Slug::parse(text).map_err(|_| Error::internal("a stored name is no slug"));
+    Ok(Identity {
+        instance_id: instance.0,
+        instance_name: slug(instance.1)?,
+        project_id: project.0,
+        project_slug: slug(project.1)?,
+        revision,
+        ..planned.input.identity.clone()
+    })
+}
+
+/// What is stored: the wish, what became of it, and the bytes that the engine is given (B-04, B-05).
 fn make_revision(
     plane: &ControlPlane,
-    plan: &Plan,
+    planned: &Planned,
+    identity: Identity,
     wish: &Wish,
-    number: i64,
     at: gpuaas_domain::Timestamp,
-) -> StoredRevision {
-    StoredRevision {
+) -> Result<StoredRevision> {
+    let engine = ExecutionEngine::parse(&planned.plan.execution_engine)
+        .ok_or_else(|| Error::internal("a plan without an engine"))?;
+    let number = identity.revision;
+    let input = RenderInput { identity, ..planned.input.clone() };
+    let rendered = render(engine, &input)?;
+    let file = rendered.files.first().ok_or_else(|| Error::internal("nothing was rendered"))?;
+    Ok(StoredRevision {
         id: RevisionId::new(plane.new_uuid()),
         number,
-        app_version_id: plan.app_version_id,
-        renderer_version: RENDERER_VERSION,
-        render_input: remembered(wish, plan),
-        rendered: serde_json::to_string(&plan.rendered).expect("a spec is plain data"),
-        rendered_digest: plan.rendered_digest.clone(),
+        app_version_id: planned.plan.app_version_id,
+        renderer_version: rendered.renderer_version,
+        wish: remembered(wish, &planned.plan),
+        render_input: Some(serde_json::to_value(&input).expect("an input is plain data")),
+        rendered: file.bytes.clone(),
+        rendered_digest: rendered.digest,
         created_at: at,
-    }
+    })
 }
 
 /// The order that brings a revision up.

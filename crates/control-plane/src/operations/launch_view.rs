@@ -3,10 +3,11 @@
 use gpuaas_domain::allocation::{Allocation, Price};
 use gpuaas_domain::entitlement::Layers;
 use gpuaas_domain::ids::{AppVersionId, ProjectId, TenantId};
-use gpuaas_domain::launch::{KnownImage, Target, View};
+use gpuaas_domain::launch::{KnownImage, QuotaUse, Target, View};
 use gpuaas_domain::manifest::Manifest;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::node::{GpuDevice, Node};
+use gpuaas_domain::preset::Defaults;
 use gpuaas_domain::volume::KnownVolume;
 use gpuaas_domain::{Error, Result};
 use gpuaas_store::Session;
@@ -24,6 +25,8 @@ pub(super) struct World {
     layers: Layers,
     images: Vec<KnownImage>,
     volumes: Vec<KnownVolume>,
+    quotas: Vec<QuotaUse>,
+    defaults: Defaults,
 }
 
 impl World {
@@ -33,6 +36,7 @@ impl World {
         version: &StoredVersion,
         owner: (TenantId, ProjectId),
         volumes: Vec<KnownVolume>,
+        quotas: Vec<QuotaUse>,
     ) -> Result<Self> {
         Ok(Self {
             version: version.id,
@@ -41,6 +45,8 @@ impl World {
             layers: session.entitlement_layers(owner.0, owner.1, &version.app_slug).await?,
             images: known_images(plane, session, version, owner).await?,
             volumes,
+            quotas,
+            defaults: super::presets::defaults(plane, session, owner.1, &version.app_slug).await?,
         })
     }
 
@@ -58,6 +64,8 @@ impl World {
             boundary: plane.settings.launch.boundary,
             public_ceiling: plane.settings.gateway.public_ceiling,
             volumes: &self.volumes,
+            quotas: &self.quotas,
+            defaults: &self.defaults,
             now: plane.now(),
         }
     }

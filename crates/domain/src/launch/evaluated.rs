@@ -1,25 +1,33 @@
 //! A component with its expressions evaluated: commands and variables hold values from here on, and nothing reads them again.
 
+use super::composition::Composition;
 use crate::expression::{Budget, Expression, Fault, Template, Value, Values};
-use crate::manifest::{Component, EnvVar, Manifest};
+use crate::manifest::{Component, EnvVar, Injection, Manifest};
 use crate::node::{GpuDevice, Node};
+use crate::render::input::SecretInput;
 use crate::{Error, FieldError, Kind, Result};
 
-/// What expressions of a component see beside what was chosen: the place, and the endpoints inside the instance's network.
+/// How a manifest names a secret where a variable's text stands.
+const SECRET: &str = "secret://";
+
+/// What expressions of components see beside what was chosen: the place, the lanes, and the endpoints inside the instance's
+/// network.
 pub(super) fn placed(
     manifest: &Manifest,
-    component: &Component,
-    mut known: Values,
+    composition: &Composition<'_>,
+    bound: &[Vec<&GpuDevice>],
     node: &Node,
-    gpus: &[&GpuDevice],
 ) -> Values {
-    let first = gpus.first();
+    let mut known = composition.resolved.known.clone();
+    let first = bound.iter().flatten().next();
     known.set(&["placement", "node_name"], node.name.as_str());
     known.set(&["placement", "accelerator"], first.map_or("", |gpu| gpu.vendor.name()));
     known.set(&["placement", "gpu_model"], first.map_or("", |gpu| gpu.model.as_str()));
-    if let Some(lane) = &component.lane {
+    for (part, gpus) in composition.parts.iter().zip(bound) {
+        // A lane that does not run has nothing; it may still be looked at.
+        let Some(lane) = &part.component.lane else { continue };
         let count = i64::try_from(gpus.len()).unwrap_or(i64::MAX);
-        let degree = component.tensor_parallel.and_then(|range| range.default).map_or(count, i64::from);
+        let degree = if gpus.is_empty() { 0 } else { i64::from(part.tensor_parallel) };
         known.set(&["placement", "lanes", lane, "gpu_count"], count);
         known.set(&["placement", "lanes", lane, "tensor_parallel"], degree);
         let ids: Vec<&str> = gpus.iter().map(|gpu| gpu.device_uuid.as_str()).collect();
@@ -35,14 +43,14 @@ pub(super) fn placed(
     known
 }
 
-/// The component as it runs.
-pub(super) fn component(written: &Component, known: &Values) -> Result<Component> {
+/// The component as it runs, and the secrets that its variables hold.
+pub(super) fn component(written: &Component, known: &Values) -> Result<(Component, Vec<SecretInput>)> {
     let mut work = Work { known, budget: Budget::default() };
     let mut command = Vec::new();
     for (index, argument) in written.command.iter().enumerate() {
         command.extend(work.arguments(argument).map_err(|fault| refusal("command", index, &fault))?);
     }
-    let mut env = Vec::new();
+    let (mut env, mut secrets) = (Vec::new(), Vec::new());
     for (index, variable) in written.env.iter().enumerate() {
         let refused = |fault: Fault| refusal("env", index, &fault);
         if let Some(when) = &variable.when
@@ -50,17 +58,23 @@ pub(super) fn component(written: &Component, known: &Values) -> Result<Component
         {
             continue;
         }
-        let value = work.text(&variable.value).map_err(refused)?.ok_or_else(|| {
-            Error::new(
-                Kind::Unprocessable,
-                "secret_not_supported",
-                "The app wants a secret of the project in a variable, which this engine cannot give yet; leave it empty.",
-            )
-            .with_param("variable", variable.name.clone())
-        })?;
-        env.push(EnvVar { name: variable.name.clone(), value, when: None });
+        let name = variable.name.clone();
+        // Only what the manifest itself writes names a secret so; a value that somebody chose is text, whatever it says.
+        if let Some(secret) = variable.value.strip_prefix(SECRET) {
+            secrets.push(SecretInput { name: secret.to_owned(), inject: Injection::Env { name } });
+            continue;
+        }
+        match work.value(&variable.value).map_err(refused)? {
+            Value::Secret(secret) => {
+                secrets.push(SecretInput { name: secret, inject: Injection::Env { name } });
+            }
+            value => {
+                let value = value.text().unwrap_or_default().into_owned();
+                env.push(EnvVar { name, value, when: None });
+            }
+        }
     }
-    Ok(Component { command, env, ..written.clone() })
+    Ok((Component { command, env, ..written.clone() }, secrets))
 }
 
 struct Work<'v> {
@@ -73,10 +87,8 @@ impl Work<'_> {
         Template::parse(text)?.arguments(self.known, &mut self.budget)
     }
 
-    /// None for a secret, which has no text.
-    fn text(&mut self, text: &str) -> std::result::Result<Option<String>, Fault> {
-        let value = Template::parse(text)?.evaluate(self.known, &mut self.budget)?;
-        Ok(value.text().map(std::borrow::Cow::into_owned))
+    fn value(&mut self, text: &str) -> std::result::Result<Value, Fault> {
+        Template::parse(text)?.evaluate(self.known, &mut self.budget)
     }
 
     fn holds(&mut self, text: &str) -> std::result::Result<bool, Fault> {

@@ -1,8 +1,10 @@
 //! Which image runs: made for the bound devices, and one that may be started.
 
+use std::collections::BTreeSet;
+
 use super::{KnownImage, PlannedArtifact, View, Wish};
 use crate::artifact::{self, Artifact};
-use crate::manifest::{Component, Image};
+use crate::manifest::{Component, Image, Profile};
 use crate::node::GpuDevice;
 use crate::{Error, Kind, Result};
 
@@ -17,6 +19,22 @@ pub(crate) fn fits(image: &Image, gpus: &[&GpuDevice]) -> bool {
     }
 }
 
+/// Refuses a variant that no component has; one that only some have is meant for these.
+pub(crate) fn check_variant(profile: &Profile, wish: &Wish) -> Result<()> {
+    let Some(variant) = &wish.variant else { return Ok(()) };
+    let images = profile.components.iter().flat_map(|component| &component.images);
+    let known: BTreeSet<&str> = images.filter_map(|image| image.variant.as_deref()).collect();
+    if known.contains(variant.as_str()) {
+        return Ok(());
+    }
+    let sentence = if known.is_empty() {
+        "The app has one image only; leave the variant out.".to_owned()
+    } else {
+        format!("The app has the variants {}.", known.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    Err(Error::field("/variant", "unknown_variant", sentence))
+}
+
 /// The variant asked for; else the first image made for the bound devices, or the first of all.
 pub(crate) fn choose<'c>(
     view: &View<'_>,
@@ -24,18 +42,9 @@ pub(crate) fn choose<'c>(
     gpus: &[&GpuDevice],
     wish: &Wish,
 ) -> Result<&'c Image> {
-    if let Some(variant) = &wish.variant {
-        let names = || component.images.iter().filter_map(|image| image.variant.as_deref());
-        return component.images.iter().find(|image| image.variant.as_ref() == Some(variant)).ok_or_else(
-            || {
-                let known: Vec<&str> = names().collect();
-                let sentence = match known.as_slice() {
-                    [] => "The app has one image only; leave the variant out.".to_owned(),
-                    known => format!("The app has the variants {}.", known.join(", ")),
-                };
-                Error::field("/variant", "unknown_variant", sentence)
-            },
-        );
+    let named = |image: &&Image| wish.variant.is_some() && image.variant == wish.variant;
+    if let Some(image) = component.images.iter().find(named) {
+        return Ok(image);
     }
     let usable = |image: &&Image| known(view, image).is_some_and(|found| check(view, found).is_ok());
     let images = || component.images.iter();

@@ -3,9 +3,11 @@
 
 use gpuaas_agent_protocol::inventory::Vendor;
 
-use super::{Target, View, Wish};
+use super::composition::Composition;
+use super::report::CheckName;
+use super::{Target, View, Wish, lanes};
 use crate::allocation::{AllocationState, Shape};
-use crate::manifest::{CapacityShape, Compatibility, Manifest, Profile, Vcpu};
+use crate::manifest::{CapacityShape, Compatibility, Manifest, PlacementIntent, Profile, Vcpu};
 use crate::node::{GpuDevice, Node};
 use crate::text::cpus;
 use crate::{Error, FieldError, Result};
@@ -14,8 +16,8 @@ use crate::{Error, FieldError, Result};
 pub(crate) const PATH: &str = "/target_allocation_id";
 
 /// What a component gets where its profile says nothing.
-const DEFAULT_CPU_MILLIS: i64 = 1000;
-const DEFAULT_MEMORY_MIB: i64 = 512;
+pub(super) const DEFAULT_CPU_MILLIS: i64 = 1000;
+pub(super) const DEFAULT_MEMORY_MIB: i64 = 512;
 
 /// What a launch takes of its target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,18 +115,40 @@ pub(crate) fn needs(
 }
 
 /// Everything that keeps a launch from an allocation, the gravest first. Empty means that it fits.
-pub(crate) fn obstacles(view: &View<'_>, target: Target<'_>, needs: Needs) -> Vec<Error> {
-    let mut found: Vec<Error> = [check_state(target).err(), check_node(target).err()]
-        .into_iter()
-        .chain([check_compatibility(view, target).err(), check_capabilities(view, target).err()])
-        .flatten()
-        .collect();
+pub(crate) fn obstacles(
+    view: &View<'_>,
+    target: Target<'_>,
+    composition: &Composition<'_>,
+    wish: &Wish,
+    intent: PlacementIntent,
+) -> Vec<Error> {
+    let mut found = standing(target);
+    found.extend(check_compatibility(view, target).err());
+    found.extend(check_capabilities(view, target).err());
     // What is not granted has no devices to count, and what is being released none to give.
     if target.allocation.state == AllocationState::Active {
-        found.extend(check_gpus(target, needs).err());
-        found.extend(check_share(view, target, needs).err());
+        found.extend(lanes::bind(composition, target, wish, intent).err().into_iter().flatten());
+        found.extend(check_share(view, target, composition.total).err());
     }
     found
+}
+
+/// Whether the allocation and its node take work at all.
+pub(super) fn standing(target: Target<'_>) -> Vec<Error> {
+    [check_state(target).err(), check_node(target).err()].into_iter().flatten().collect()
+}
+
+/// The check that an obstacle belongs to.
+pub(super) fn check_of(code: &str) -> CheckName {
+    match code {
+        "incompatible_allocation" => CheckName::Compatibility,
+        "capability_missing" => CheckName::Capabilities,
+        "gpu_already_bound" | "gpu_memory_floor" | "gpu_total_mismatch" | "lane_overlap" | "unknown_gpu" => {
+            CheckName::Gpus
+        }
+        "allocation_full" => CheckName::Resources,
+        _ => CheckName::Allocation,
+    }
 }
 
 /// The obstacles as one refusal: the first names it, all are listed.
@@ -171,7 +195,7 @@ fn check_node(target: Target<'_>) -> Result<()> {
 }
 
 /// Every key that does not fit is named (I-03).
-fn check_compatibility(view: &View<'_>, target: Target<'_>) -> Result<()> {
+pub(super) fn check_compatibility(view: &View<'_>, target: Target<'_>) -> Result<()> {
     let wanted = &view.manifest.compatibility;
     let allocation = target.allocation;
     let mut faults = shape_faults(wanted, allocation.shape, allocation.gpu_count, "allocation");
@@ -228,7 +252,7 @@ pub(crate) fn shape_faults(
 }
 
 /// O-10: each missing item is named.
-fn check_capabilities(view: &View<'_>, target: Target<'_>) -> Result<()> {
+pub(super) fn check_capabilities(view: &View<'_>, target: Target<'_>) -> Result<()> {
     let Some(node) = target.node else { return Ok(()) };
     let has = node.capabilities();
     let wanted = &view.manifest.compatibility;
@@ -254,24 +278,6 @@ pub(crate) fn free_gpus(target: Target<'_>) -> Vec<&GpuDevice> {
     target.gpus.iter().filter(free).collect()
 }
 
-/// The devices that a launch gets; fewer than it needs where an obstacle says so.
-pub(crate) fn bound_gpus(target: Target<'_>, needs: Needs) -> Vec<&GpuDevice> {
-    free_gpus(target).into_iter().take(needs.gpu_count as usize).collect()
-}
-
-fn check_gpus(target: Target<'_>, needs: Needs) -> Result<()> {
-    let (free, wanted) = (free_gpus(target).len(), needs.gpu_count);
-    if free >= wanted as usize {
-        return Ok(());
-    }
-    Err(Error::conflict(
-        "gpu_already_bound",
-        format!("{free} GPUs of the allocation are free, {wanted} needed; stop something or ask for fewer."),
-    )
-    .with_param("free", free)
-    .with_param("needed", wanted))
-}
-
 /// What is free of processors (in thousandths) and memory.
 pub(crate) fn free_share(target: Target<'_>) -> (i64, i64) {
     let allocation = target.allocation;
@@ -287,7 +293,7 @@ pub(super) fn held(manifest: &Manifest, target: Target<'_>, needs: Needs) -> (i6
     }
 }
 
-fn check_share(view: &View<'_>, target: Target<'_>, needs: Needs) -> Result<()> {
+pub(super) fn check_share(view: &View<'_>, target: Target<'_>, needs: Needs) -> Result<()> {
     let (held_cpu, held_memory) = held(view.manifest, target, needs);
     let (free_cpu, free_memory) = free_share(target);
     if held_cpu.max(needs.cpu_millis) <= free_cpu && held_memory.max(needs.memory_mib) <= free_memory {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Choices, FormView, MountSource};
+use super::{Choices, FormView, LaneWish, MountSource};
 use crate::text::is_deceptive;
 
 /// `gpuaas instance create …` with exactly these choices.
@@ -29,6 +29,14 @@ pub(super) fn line(choices: &Choices, view: &FormView<'_>, allocation: Option<&s
     for (mount, source) in &choices.mounts {
         option("--mount", Some(format!("{mount}={}", mounted(view, source))));
     }
+    for addon in &choices.addons {
+        option("--addon", Some(addon.clone()));
+    }
+    for (lane, wish) in &choices.lanes {
+        for setting in lane_settings(wish) {
+            option("--lane", Some(format!("{lane}.{setting}")));
+        }
+    }
     for (name, value) in settings(&choices.values) {
         option("--set", Some(format!("{name}={value}")));
     }
@@ -41,6 +49,19 @@ fn mounted(view: &FormView<'_>, source: &MountSource) -> String {
     let known = view.app.volumes.iter().find(|known| known.volume.id == *volume_id);
     let name = known.map_or_else(|| volume_id.to_string(), |known| known.volume.name.clone());
     format!("volume:{name}{}", if *read_only { ":ro" } else { "" })
+}
+
+/// `gpus=2`, `tensor-parallel=2`, `gpu-indices=0,1`.
+fn lane_settings(wish: &LaneWish) -> Vec<String> {
+    let number = |name: &str, count: Option<u32>| count.map(|count| format!("{name}={count}"));
+    let indices = wish.gpu_indices.as_ref().map(|indices| {
+        let numbers: Vec<String> = indices.iter().map(ToString::to_string).collect();
+        format!("gpu-indices={}", numbers.join(","))
+    });
+    [number("gpus", wish.gpu_count), number("tensor-parallel", wish.tensor_parallel), indices]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn settings(values: &Map<String, Value>) -> impl Iterator<Item = (&String, String)> {

@@ -28,14 +28,19 @@ pub struct Resolved {
     pub known: Values,
 }
 
-/// Checks what was given, fills in defaults, computes the rest.
-pub fn resolve(manifest: &Manifest, given: &Map<String, Value>, needs: Needs) -> Resolved {
+/// Checks what was given, fills in defaults, computes the rest. The amounts and add-ons are what expressions see of them.
+pub fn resolve(
+    manifest: &Manifest,
+    given: &Map<String, Value>,
+    needs: Needs,
+    addons: &BTreeSet<&str>,
+) -> Resolved {
     let mut work = Work {
         manifest,
         given,
         broken: BTreeSet::new(),
         budget: Budget::default(),
-        resolved: Resolved { known: chosen(manifest, needs), ..Resolved::default() },
+        resolved: Resolved { known: chosen(manifest, needs, addons), ..Resolved::default() },
     };
     for name in order(manifest) {
         work.settle(name, &manifest.parameters[name]);
@@ -51,7 +56,7 @@ pub fn resolve(manifest: &Manifest, given: &Map<String, Value>, needs: Needs) ->
 }
 
 /// The names that do not depend on parameters.
-fn chosen(manifest: &Manifest, needs: Needs) -> Values {
+fn chosen(manifest: &Manifest, needs: Needs, addons: &BTreeSet<&str>) -> Values {
     let mut known = Values::default();
     let shared = manifest.resources.as_ref().and_then(|resources| resources.shared_memory_mib);
     let shared = shared.and_then(|range| range.default).map_or(0, |mib| i64::from(mib.0));
@@ -64,7 +69,7 @@ fn chosen(manifest: &Manifest, needs: Needs) -> Values {
         known.set(&["resources", name], amount);
     }
     for addon in &manifest.addons {
-        known.set(&["addons", &addon.name], false);
+        known.set(&["addons", &addon.name], addons.contains(addon.name.as_str()));
     }
     known
 }

@@ -1,5 +1,6 @@
 //! Golden forms of the sample manifests, laws that hold for any manifest and any values, and a table of hostile values.
 
+mod composition;
 mod conditions;
 mod hostile;
 mod laws;
@@ -19,10 +20,11 @@ use crate::entitlement::{Layers, Terms};
 use crate::ids::{
     AppVersionId, ArtifactId, GpuId, NodeId, PriceId, ProjectId, RepositoryId, SkuId, TenantId,
 };
-use crate::launch::KnownImage;
+use crate::launch::{KnownImage, Plan, QuotaUse};
 use crate::manifest::tests::{composition, image, registries, sample};
 use crate::manifest::{Format, Manifest};
 use crate::node::{Node, NodeStanding};
+use crate::preset::{DefaultSource, Defaults};
 
 fn id<T>(make: fn(Uuid) -> T, number: u128) -> T {
     make(Uuid::from_u128(number))
@@ -176,6 +178,8 @@ struct Scene {
     places: Vec<Place>,
     channels: Channels,
     volumes: Vec<crate::volume::KnownVolume>,
+    quotas: Vec<QuotaUse>,
+    defaults: Defaults,
 }
 
 impl Scene {
@@ -204,7 +208,13 @@ impl Scene {
             ],
             channels: Channels::default(),
             volumes: Vec::new(),
+            quotas: Vec::new(),
+            defaults: Defaults::default(),
         }
+    }
+
+    fn plan(&self, place: usize, wish: &Wish) -> Result<Plan> {
+        launch::plan(&self.app(), self.places[place].target(), wish).map(|planned| planned.plan)
     }
 
     fn app(&self) -> View<'_> {
@@ -220,6 +230,8 @@ impl Scene {
             boundary: BoundaryMode::DedicatedNode,
             public_ceiling: crate::access::PublicAccess::Off,
             volumes: &self.volumes,
+            quotas: &self.quotas,
+            defaults: &self.defaults,
             now: now(),
         }
     }
@@ -385,7 +397,7 @@ fn allocations_come_with_every_reason() {
     assert_eq!(offers, [("whole", true), ("slice", false), ("cpu", false)]);
 
     // A plan on one of them is refused by the gravest, with all of them.
-    let refused = launch::plan(&scene.app(), scene.places[1].target(), &Wish::default()).unwrap_err();
+    let refused = scene.plan(1, &Wish::default()).unwrap_err();
     assert_eq!(refused.code(), "node_not_ready");
     let listed: Vec<&str> = refused.field_errors().iter().map(|fault| fault.code).collect();
     assert_eq!(listed, reasons[1].1);

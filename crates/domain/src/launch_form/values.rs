@@ -36,10 +36,10 @@ pub(crate) fn refusal(faults: Vec<FieldError>) -> Error {
     }
 }
 
-pub(super) const RAW_SECRET: &str = "raw_secret_not_allowed";
+pub(crate) const RAW_SECRET: &str = "raw_secret_not_allowed";
 
 /// Where a value stands in a request.
-pub(super) fn pointer(name: &str) -> String {
+pub(crate) fn pointer(name: &str) -> String {
     member_at("/values", name)
 }
 

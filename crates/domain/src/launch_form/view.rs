@@ -13,8 +13,11 @@ use crate::artifact::TrustState;
 use crate::ids::{AllocationId, NodeId, SkuId};
 use crate::launch::{Target, View, Wish, mounts, target};
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{Expose, ExtensionKind, Manifest, Mount, MountKind, Profile};
+use crate::manifest::{
+    AddonKind, ComponentClass, Expose, ExtensionKind, Manifest, Mount, MountKind, Profile,
+};
 use crate::node::Node;
+use crate::preset::DefaultSource;
 use crate::volume::{MountSource, VolumeState};
 use crate::{FieldError, Timestamp};
 
@@ -40,10 +43,25 @@ pub struct Form {
     pub offers: Vec<FormOffer>,
     pub mounts: Vec<FormMount>,
     pub access: Vec<FormAccess>,
+    /// What may run beside the app; off unless chosen.
+    #[serde(default)]
+    pub addons: Vec<FormAddon>,
+    /// Components with devices of their own.
+    #[serde(default)]
+    pub lanes: Vec<FormLane>,
+    /// Every component, running or not.
+    #[serde(default)]
+    pub components: Vec<FormComponent>,
+    /// Whose default each parameter has.
+    #[serde(default)]
+    pub default_sources: BTreeMap<String, DefaultSource>,
     /// What is wrong so far, by JSON pointers into the request.
     pub errors: Vec<FormError>,
     /// The same launch from a shell.
     pub command: String,
+    /// Whether a plan of exactly this succeeds now. It is launchable too where an engine of this platform runs it.
+    #[serde(default)]
+    pub plannable: bool,
     /// Whether a launch of exactly this would be accepted now.
     pub launchable: bool,
 }
@@ -189,6 +207,87 @@ pub struct MountChoice {
     pub fits: bool,
     /// Everything that keeps it from there.
     pub reasons: Vec<FormReason>,
+}
+
+/// Something that may run beside the app, and what that takes (C-07).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormAddon {
+    pub name: String,
+    pub kind: AddonKind,
+    pub display_name: String,
+    pub description: Option<String>,
+    pub chosen: bool,
+    /// Chosen add-ons that bring it; empty where it was chosen itself.
+    pub required_by: Vec<String>,
+    /// Add-ons that come with it.
+    pub requires: Vec<String>,
+    pub components: Vec<String>,
+    /// Its own; what comes with it has its own entry.
+    pub effect: AddonEffect,
+    /// Whether the chosen allocation carries the launch with it.
+    pub fits: bool,
+    /// What keeps the launch from it.
+    pub reasons: Vec<FormReason>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddonEffect {
+    pub cpu_millis: i64,
+    pub memory_mib: i64,
+    pub gpu_count: u32,
+    pub storage_mib: i64,
+    /// The part of the allocation's price that stands for it; the allocation is charged as a whole with or without.
+    pub share: Option<PriceShare>,
+}
+
+/// So much in an hour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PriceShare {
+    pub amount_micros: i64,
+    pub currency: String,
+}
+
+/// A component with devices of its own (C-09).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormLane {
+    /// What to send in `lanes`.
+    pub name: String,
+    pub component: String,
+    pub runs: bool,
+    pub gpu_count: ResourceField,
+    pub tensor_parallel: ResourceField,
+    pub min_gpu_memory_mib: Option<u32>,
+    /// Those it would get now.
+    pub gpu_indices: Vec<i64>,
+    pub gpus: Vec<FormGpu>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormGpu {
+    pub index: i64,
+    pub uuid: String,
+    pub model: String,
+    pub memory_mib: i64,
+    pub simulated: bool,
+}
+
+/// A component, and what it would get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormComponent {
+    pub name: String,
+    pub class: ComponentClass,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addon: Option<String>,
+    pub runs: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    pub replicas: u32,
+    /// Of each replica; nothing where it does not run.
+    pub cpu_millis: i64,
+    pub memory_mib: i64,
+    pub gpu_count: u32,
 }
 
 /// How people may reach one port.

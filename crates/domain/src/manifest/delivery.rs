@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::formats;
+use super::runtime::RuntimeBackend;
 
 /// How it is known that the app works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,34 @@ pub enum ExecutionEngine {
     Kubernetes,
     Helm,
     Dstack,
+}
+
+impl ExecutionEngine {
+    pub const ALL: [Self; 5] =
+        [Self::NodeAgent, Self::DockerCompose, Self::Kubernetes, Self::Helm, Self::Dstack];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NodeAgent => "node_agent",
+            Self::DockerCompose => "docker_compose",
+            Self::Kubernetes => "kubernetes",
+            Self::Helm => "helm",
+            Self::Dstack => "dstack",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// The family that it belongs to (D-23).
+    pub fn backend(self) -> RuntimeBackend {
+        match self {
+            Self::NodeAgent => RuntimeBackend::LaunchableOci,
+            Self::DockerCompose => RuntimeBackend::DockerCompose,
+            Self::Kubernetes | Self::Helm | Self::Dstack => RuntimeBackend::K8s,
+        }
+    }
 }
 
 /// How many of what, over how many allocations.

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::runtime::Container;
 use super::{
-    ComponentClass, EnvVar, ExecutionEngine, Manifest, Mib, Minima, Mount, Port, Range, RuntimeBackend, Vcpu,
+    ComponentClass, EnvVar, ExecutionEngine, Manifest, Mib, Minima, Mount, PlacementIntent, Port, Range,
+    RuntimeBackend, Vcpu,
 };
 
 /// The name of the component that a plain manifest becomes.
@@ -36,6 +37,8 @@ pub struct Profile {
     pub memory_mib: Range<Mib>,
     pub shared_memory_mib: Range<Mib>,
     pub mounts: Vec<Mount>,
+    /// How the devices of a component lie to each other.
+    pub gpu_placement: PlacementIntent,
 }
 
 /// One container role.
@@ -62,6 +65,8 @@ pub struct Component {
     pub lane: Option<String>,
     pub gpu_count: Option<Range<u32>>,
     pub tensor_parallel: Option<Range<u32>>,
+    /// The memory that each of its GPUs must have.
+    pub min_gpu_memory_mib: Option<Mib>,
     pub replicas: Range<u32>,
     pub when: Option<String>,
 }
@@ -101,6 +106,7 @@ impl Manifest {
             memory_mib: bounded(resources.memory_mib, self.least_memory()),
             shared_memory_mib: resources.shared_memory_mib.unwrap_or_default(),
             mounts: resources.mounts,
+            gpu_placement: resources.gpu_placement.map_or(PlacementIntent::Any, |placement| placement.intent),
             components: self.expand_components(),
         }
     }
@@ -109,6 +115,8 @@ impl Manifest {
         if let Some(only) = &self.runtime_profile {
             let mut main = self.component(MAIN, Some(&only.image_ref), only.container());
             main.gpu_count = None;
+            let placement = self.resources.as_ref().and_then(|resources| resources.gpu_placement.as_ref());
+            main.tensor_parallel = placement.and_then(|placement| placement.tensor_parallel);
             return vec![main];
         }
         let expanded = self.components.iter().map(|written| Component {
@@ -117,6 +125,7 @@ impl Manifest {
             lane: written.lane.clone(),
             gpu_count: written.gpu_count,
             tensor_parallel: written.tensor_parallel,
+            min_gpu_memory_mib: written.min_gpu_memory_mib,
             replicas: written.replicas.map_or(ONE, |range| Range {
                 default: range.default.or(range.min).or(Some(1)),
                 min: range.min.or(Some(1)),
@@ -153,6 +162,7 @@ impl Manifest {
             lane: None,
             gpu_count: None,
             tensor_parallel: None,
+            min_gpu_memory_mib: None,
             replicas: ONE,
             when: None,
         }

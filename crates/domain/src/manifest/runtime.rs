@@ -126,6 +126,9 @@ with_container_fields! {
         pub gpu_count: Option<Range<u32>>,
         #[serde(default)]
         pub tensor_parallel: Option<Range<u32>>,
+        /// The memory that each of its GPUs must have.
+        #[serde(default)]
+        pub min_gpu_memory_mib: Option<Mib>,
         #[serde(default)]
         pub replicas: Option<Range<u32>>,
         /// Runs only where this holds.

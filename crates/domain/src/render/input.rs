@@ -146,7 +146,7 @@ pub struct HelmRelease {
 }
 
 /// What a launch adds to its profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bindings {
     pub gpus: Vec<GpuBinding>,
     pub cpu_millis: u32,
@@ -154,8 +154,9 @@ pub struct Bindings {
     /// On the node's 127.0.0.1, for the first private port.
     pub host_port: Option<u16>,
     /// The volumes at the profile's mounts, by their names, and whether they are for reading only. The others are scratch.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub volumes: BTreeMap<String, (Uuid, bool)>,
+    pub replicas: u32,
+    pub secrets: Vec<SecretInput>,
 }
 
 impl RenderInput {
@@ -167,9 +168,14 @@ impl RenderInput {
         image: &Image,
         bindings: &Bindings,
     ) -> Self {
+        Self::of(identity, profile, vec![ComponentInput::bound(profile, component, image, bindings)])
+    }
+
+    /// A launch of these components.
+    pub fn of(identity: Identity, profile: &Profile, components: Vec<ComponentInput>) -> Self {
         Self {
             identity,
-            components: vec![ComponentInput::bound(profile, component, image, bindings)],
+            components,
             stop_grace_seconds: profile.stop_grace_seconds,
             readiness_deadline_seconds: profile.readiness_deadline_seconds,
             restart: profile.restart,
@@ -177,6 +183,9 @@ impl RenderInput {
         }
     }
 }
+
+/// Stands where an instance's id will be.
+const PREVIEW: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0000);
 
 impl Identity {
     /// Before there is an instance: good for looking at a plan, refused by every engine that names things by it.
@@ -191,10 +200,20 @@ impl Identity {
             revision: 0,
         }
     }
+
+    /// With made-up ids where there are none yet, so that every engine's words can be shown before a launch.
+    pub fn as_preview(self) -> Self {
+        let shown = |id: Uuid| if id.is_nil() { PREVIEW } else { id };
+        Self {
+            instance_id: InstanceId::new(shown(self.instance_id.uuid())),
+            project_id: ProjectId::new(shown(self.project_id.uuid())),
+            ..self
+        }
+    }
 }
 
 impl ComponentInput {
-    fn bound(profile: &Profile, component: &Component, image: &Image, bindings: &Bindings) -> Self {
+    pub fn bound(profile: &Profile, component: &Component, image: &Image, bindings: &Bindings) -> Self {
         let mut host_port = bindings.host_port;
         let mut port = |port: &manifest::Port| PortInput {
             name: port.name(),
@@ -230,8 +249,8 @@ impl ComponentInput {
             liveness: component.liveness.clone(),
             egress: component.egress,
             depends_on: component.depends_on.clone(),
-            replicas: 1,
-            secrets: Vec::new(),
+            replicas: bindings.replicas,
+            secrets: bindings.secrets.clone(),
             lane: component.lane.clone(),
         }
     }

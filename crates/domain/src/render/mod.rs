@@ -14,6 +14,7 @@ pub mod container;
 pub mod helm;
 pub mod input;
 pub mod kubernetes;
+mod mask;
 mod shared;
 pub mod vllm_openai;
 mod yaml;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 pub use check::start_order;
 pub use input::RenderInput;
+pub use mask::masked;
 
 use crate::event::canonical;
 use crate::manifest::ExecutionEngine;
@@ -58,7 +60,7 @@ pub struct Gap {
     pub severity: Severity,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Nothing is rendered.

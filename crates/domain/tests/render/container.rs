@@ -93,6 +93,8 @@ fn orders_keep_their_bytes() {
             memory_mib: 2048,
             host_port,
             volumes: BTreeMap::new(),
+            replicas: 1,
+            secrets: Vec::new(),
         };
         let identity = Identity::planned(&document.manifest.slug, &document.manifest.version);
         let input = RenderInput::of_one(identity, &profile, component, image, &bindings);

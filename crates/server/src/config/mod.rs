@@ -4,6 +4,7 @@
 mod load;
 mod reference;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -116,6 +117,9 @@ pub struct Launch {
     /// Seconds that nodes accept orders signed with a retired key.
     #[schemars(range(min = 60, max = 86_400))]
     pub task_key_overlap_seconds: i64,
+    /// Values that launch forms begin with instead of the app's own, by app and parameter. A project's default preset stands
+    /// before them.
+    pub defaults: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }
 
 impl Default for Launch {
@@ -126,6 +130,7 @@ impl Default for Launch {
             dispatch_deadline_seconds: launch.dispatch_deadline_seconds,
             release_deadline_seconds: launch.release_deadline_seconds,
             task_key_overlap_seconds: launch.task_key_overlap_seconds,
+            defaults: launch.defaults,
         }
     }
 }
@@ -137,6 +142,7 @@ impl Launch {
             dispatch_deadline_seconds: self.dispatch_deadline_seconds,
             release_deadline_seconds: self.release_deadline_seconds,
             task_key_overlap_seconds: self.task_key_overlap_seconds,
+            defaults: self.defaults.clone(),
             ..LaunchSettings::default()
         }
     }

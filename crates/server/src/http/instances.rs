@@ -10,15 +10,16 @@ use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{
     Access, Endpoint, EndpointHealth, EndpointView, ForceDecommission, Instance, InstanceDetail,
     InstanceImage, InstanceMount, InstanceQuery, InstanceStats, LaunchRequest, PlacementIntent, PlanView,
-    ReceiptView, TimelineEntry,
+    ReceiptView, RenderedQuery, RenderedView, TimelineEntry,
 };
 use gpuaas_control_plane::OpContext;
 use gpuaas_control_plane::operations::instance_detail::{self, Detail};
 use gpuaas_control_plane::operations::launch::{self, LaunchWish};
+use gpuaas_control_plane::operations::rendered::{self, Verification};
 use gpuaas_control_plane::operations::{form, instances};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, ProjectId};
-use gpuaas_domain::launch::{PlannedMount, Wish};
+use gpuaas_domain::launch::{PlannedGap, PlannedMount, Wish};
 use gpuaas_domain::launch_form::Wanted;
 use gpuaas_domain::lifecycle::Status;
 use gpuaas_domain::manifest::Version;
@@ -101,6 +102,8 @@ fn choices(request: LaunchRequest, mounts: BTreeMap<String, MountSource>) -> Wis
         values: request.values,
         access: request.access,
         mounts,
+        addons: request.addons,
+        lanes: request.lanes,
     }
 }
 
@@ -139,6 +142,34 @@ pub(super) async fn form(call: Call, Body(request): Body<LaunchRequest>) -> ApiR
     let (version, wanted) = filled_in(&slug, request)?;
     let made = form::resolve(&call, call.id("project_id")?, &slug, version.as_deref(), wanted).await?;
     Ok(Found(made.into()))
+}
+
+pub(super) async fn rendered(
+    call: Call,
+    Query(query): Query<RenderedQuery>,
+) -> ApiResult<Found<RenderedView>> {
+    let (project, id) = (call.id("project_id")?, call.id("app_instance_id")?);
+    let found = rendered::get(&call, project, id, query.engine).await?;
+    let (verified, verification) = match found.verification {
+        Verification::Rederived => (true, "Rendering the stored input again gives these bytes."),
+        Verification::StoredBytes => {
+            (true, "The renderer has another version by now; the stored bytes are what their digest says.")
+        }
+        Verification::Preview => (true, "Rendered just now; the instance runs on another engine."),
+        Verification::Mismatch => (false, "The stored bytes are not what their digest says."),
+    };
+    Ok(Found(RenderedView {
+        engine: found.engine,
+        revision: found.revision,
+        renderer_version: found.renderer_version,
+        digest: found.digest,
+        stored: found.stored,
+        verified,
+        verification: verification.to_owned(),
+        files: found.files,
+        masked: found.masked,
+        gaps: found.gaps.into_iter().map(PlannedGap::from).collect(),
+    }))
 }
 
 /// The answer to a command: the instance, and the story to follow it by.

@@ -21,6 +21,8 @@ const KNOWN: &[&str] = &[
     "values",
     "access",
     "mounts",
+    "addons",
+    "lanes",
     "plan_digest",
 ];
 

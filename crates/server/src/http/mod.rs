@@ -21,6 +21,7 @@ mod nodes;
 mod observe;
 mod origin;
 mod own_instance;
+mod presets;
 mod problem;
 mod projects;
 mod proven;
@@ -171,6 +172,10 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::AllocationGrant => post(allocations::grant),
         R::AllocationDeny => post(allocations::deny),
         R::AllocationRelease => post(allocations::release),
+        R::PresetList => get(presets::list),
+        R::PresetCreate => post(presets::create),
+        R::PresetUpdate => patch(presets::update),
+        R::PresetDelete => delete(presets::delete),
         R::VolumeList => get(volumes::list),
         R::VolumeCreate => post(volumes::create),
         R::VolumeGet => get(volumes::get),
@@ -201,6 +206,7 @@ fn handler(route: Route) -> ApiMethodRouter<AppState> {
         R::InstanceForceDecommission => post(instances::force_decommission),
         R::InstanceEvents => get(instances::timeline),
         R::InstanceReceipt => get(instances::receipt),
+        R::InstanceRendered => get(instances::rendered),
         R::InstanceStats => get(instances::stats),
         R::InstanceLogs => get(streams::logs),
         R::EndpointOpen => post(access::open),

@@ -211,14 +211,15 @@ entities! {
         gpuaas_api::identity::Role, gpuaas_api::service_accounts::ServiceAccount, gpuaas_api::nodes::Node,
         gpuaas_api::allocations::Allocation, gpuaas_api::catalog::AppVersion, gpuaas_api::instances::Instance,
         gpuaas_api::artifacts::Artifact, gpuaas_api::artifacts::RepositoryView, gpuaas_api::artifacts::TrustKey,
-        gpuaas_api::artifacts::RegistryCredential, gpuaas_api::access::EndpointPlace, gpuaas_api::volumes::Volume;
+        gpuaas_api::artifacts::RegistryCredential, gpuaas_api::access::EndpointPlace, gpuaas_api::volumes::Volume,
+        gpuaas_api::presets::Preset;
     plain: gpuaas_api::identity::Binding, gpuaas_api::identity::LimitView, gpuaas_api::auth::Whoami,
         gpuaas_api::auth::CreatedPersonalToken, gpuaas_api::auth::AccessToken, gpuaas_api::auth::Unwrapped,
         gpuaas_api::observe::VerifyReport, gpuaas_api::observe::Version, gpuaas_api::observe::Health,
         gpuaas_api::nodes::CreatedJoinToken, gpuaas_api::agent::Joined, gpuaas_api::agent::NodeToken,
         gpuaas_agent_protocol::task::Trust, gpuaas_api::catalog::App, gpuaas_api::catalog::Entitlement,
         gpuaas_api::catalog::Entitlements, gpuaas_api::catalog::ProjectCatalog, gpuaas_api::instances::PlanView, gpuaas_api::form::AppForm,
-        gpuaas_api::instances::ReceiptView, gpuaas_api::instances::InstanceStats,
+        gpuaas_api::instances::ReceiptView, gpuaas_api::instances::RenderedView, gpuaas_api::instances::InstanceStats,
         gpuaas_api::artifacts::RegistryInfo, gpuaas_api::artifacts::PublishIntent, gpuaas_api::artifacts::PullIntent,
         gpuaas_api::artifacts::RegistryToken, gpuaas_api::agent::ImageAccess,
         gpuaas_api::own_instance::IdentityGranted, gpuaas_api::own_instance::OwnStatus,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use gpuaas_api::instances::{Instance, LaunchRequest, MountSource, PlanView, ResourceWish};
+use gpuaas_api::instances::{Instance, LaneWish, LaunchRequest, MountSource, PlanView, ResourceWish};
 use gpuaas_api::{Route, form};
 use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::ids::{AllocationId, ProjectId};
@@ -63,9 +63,23 @@ pub(crate) struct ChoiceArgs {
     /// How an endpoint is reached: private, platform_proxy, embedded_ui_gateway or public. Can be repeated
     #[arg(long = "access", value_name = "ENDPOINT=MODE", value_parser = access)]
     access: Vec<(String, AccessMode)>,
+    /// An add-on of the app that is to run too; those that it needs come with it. Can be repeated
+    #[arg(long = "addon", value_name = "NAME")]
+    addons: Vec<String>,
+    /// What a lane gets: LANE.gpus=N, LANE.tensor-parallel=N or LANE.gpu-indices=0,1. Can be repeated
+    #[arg(long = "lane", value_name = "LANE.SETTING=VALUE", value_parser = lane)]
+    lanes: Vec<(String, LaneSetting)>,
     /// What stands at a place for storage: scratch, or volume:NAME (volume:NAME:ro to read only). Can be repeated
     #[arg(long = "mount", value_name = "PLACE=SOURCE", value_parser = mount)]
     mounts: Vec<(String, Mounted)>,
+}
+
+/// One thing that was typed for a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LaneSetting {
+    Gpus(u32),
+    TensorParallel(u32),
+    GpuIndices(Vec<i64>),
 }
 
 /// What was typed for a place for storage.
@@ -94,6 +108,15 @@ impl ChoiceArgs {
             };
             mounts.insert(place, source);
         }
+        let mut lanes: BTreeMap<String, LaneWish> = BTreeMap::new();
+        for (name, setting) in self.lanes {
+            let lane = lanes.entry(name).or_default();
+            match setting {
+                LaneSetting::Gpus(count) => lane.gpu_count = Some(count),
+                LaneSetting::TensorParallel(degree) => lane.tensor_parallel = Some(degree),
+                LaneSetting::GpuIndices(indices) => lane.gpu_indices = Some(indices),
+            }
+        }
         let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
         Ok(LaunchRequest {
             slug: Some(slug),
@@ -106,9 +129,30 @@ impl ChoiceArgs {
             access: self.access.into_iter().collect(),
             values: self.settings.into_iter().collect(),
             mounts: form::mounts(&mounts),
+            addons: self.addons,
+            lanes,
             ..LaunchRequest::default()
         })
     }
+}
+
+fn lane(text: &str) -> std::result::Result<(String, LaneSetting), String> {
+    let usage = "use LANE.gpus=N, LANE.tensor-parallel=N or LANE.gpu-indices=0,1";
+    let (setting, value) = text.split_once('=').ok_or(usage)?;
+    let (lane, setting) = setting.rsplit_once('.').filter(|(lane, _)| !lane.is_empty()).ok_or(usage)?;
+    let count = || value.parse().map_err(|_| format!("{value:?} is no whole number; {usage}"));
+    let setting = match setting {
+        "gpus" => LaneSetting::Gpus(count()?),
+        "tensor-parallel" => LaneSetting::TensorParallel(count()?),
+        "gpu-indices" => {
+            let indices: Option<Vec<i64>> = value.split(',').map(|index| index.trim().parse().ok()).collect();
+            LaneSetting::GpuIndices(
+                indices.ok_or_else(|| format!("{value:?} is no list of numbers; {usage}"))?,
+            )
+        }
+        _ => return Err(usage.to_owned()),
+    };
+    Ok((lane.to_owned(), setting))
 }
 
 fn mount(text: &str) -> std::result::Result<(String, Mounted), String> {
@@ -165,6 +209,19 @@ pub(super) async fn create(session: &Session<'_>, launch: LaunchArgs, wait: &Wai
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_are_set_one_by_one() {
+        let set = |setting| Ok(("chat".to_owned(), setting));
+        assert_eq!(lane("chat.gpus=2"), set(LaneSetting::Gpus(2)));
+        assert_eq!(lane("chat.tensor-parallel=4"), set(LaneSetting::TensorParallel(4)));
+        assert_eq!(lane("chat.gpu-indices=5,1"), set(LaneSetting::GpuIndices(vec![5, 1])));
+        for typed in
+            ["chat", "chat=2", ".gpus=2", "chat.gpus=x", "chat.gpus=-1", "chat.gpu-indices=a", "chat.other=1"]
+        {
+            assert!(lane(typed).is_err(), "{typed}");
+        }
+    }
 
     #[test]
     fn storage_is_scratch_or_a_volume() {

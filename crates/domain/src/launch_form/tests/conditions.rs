@@ -77,10 +77,10 @@ fn rules_hold_and_one_fault_brings_no_second() {
 #[test]
 fn what_runs_holds_the_values() {
     let scene = Scene::of(&served());
-    let plan = |values: Value| launch::plan(&scene.app(), scene.places[1].target(), &wanting(values).wish);
+    let plan = |values: Value| scene.plan(1, &wanting(values).wish);
     let hostile = json!(["--a=b c", "${params.length}", "$(id)", "`id`", "'; rm -rf /", "", "-"]);
     let planned = plan(json!({"model": "a/b", "extra": hostile})).unwrap();
-    let component = &planned.rendered.components[0];
+    let component = &planned.rendered.as_ref().unwrap().components[0];
     let mut expected = vec!["serve", "a/b"];
     expected.extend(["--a=b c", "${params.length}", "$(id)", "`id`", "'; rm -rf /", "", "-"]);
     expected.extend(["--length=4096", "--batch=4"]);
@@ -102,8 +102,8 @@ fn what_runs_holds_the_values() {
     let again = plan(Value::Object(planned.values.clone())).unwrap();
     assert_eq!(again.rendered_digest, planned.rendered_digest, "a start from what was kept runs the same");
     let local = plan(json!({"mode": "local"})).unwrap();
-    assert_eq!(local.rendered.components[0].command[1], "/models/a");
-    assert!(local.rendered.components[0].env.iter().any(|one| one.name == "LOCAL_ONLY"));
+    assert_eq!(local.rendered.as_ref().unwrap().components[0].command[1], "/models/a");
+    assert!(local.rendered.as_ref().unwrap().components[0].env.iter().any(|one| one.name == "LOCAL_ONLY"));
 }
 
 /// B-05, L-03: what cannot be computed, and secrets that no engine hands over yet, stop the launch with a reason.
@@ -117,13 +117,13 @@ fn what_cannot_be_computed_is_told() {
     document["runtime_profile"]["env"] =
         json!([{"name": "HF_TOKEN", "value": "${has(params.token) ? params.token : ''}"}]);
     let scene = Scene::of(&document);
-    let plan = |values: Value| launch::plan(&scene.app(), scene.places[1].target(), &wanting(values).wish);
+    let plan = |values: Value| scene.plan(1, &wanting(values).wish);
     let error = plan(json!({})).unwrap_err();
     assert_eq!(
         (error.code(), error.field_errors()[0].code),
         ("expression_failed", "expression_division_by_zero")
     );
-    assert_eq!(plan(json!({"parts": 2})).unwrap().rendered.components[0].command, ["4"]);
+    assert_eq!(plan(json!({"parts": 2})).unwrap().rendered.unwrap().components[0].command, ["4"]);
     let error = plan(json!({"parts": 2, "token": "hub"})).unwrap_err();
     assert_eq!(error.code(), "secret_not_supported");
     let form = scene.with_values(json!({"parts": 0}));

@@ -1,5 +1,7 @@
 //! Laws that hold for any manifest and any values.
 
+use std::collections::BTreeSet;
+
 use crate::launch::Needs;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -168,15 +170,15 @@ proptest! {
         for error in &form.errors {
             prop_assert!(error.path.starts_with("/values/"), "{error:?}");
         }
-        let plan = launch::plan(&scene.app(), scene.places[1].target(), &wanted.wish);
+        let plan = scene.plan(1, &wanted.wish);
         prop_assert_eq!(form.launchable, plan.is_ok(), "{:?} {:?}", form.errors, plan.err());
-        let resolved = resolution::resolve(&scene.manifest, &wanted.wish.values, Needs::default());
+        let resolved = resolution::resolve(&scene.manifest, &wanted.wish.values, Needs::default(), &BTreeSet::new());
         if resolved.faults.is_empty() {
-            let again = resolution::resolve(&scene.manifest, &resolved.values, Needs::default());
+            let again = resolution::resolve(&scene.manifest, &resolved.values, Needs::default(), &BTreeSet::new());
             prop_assert_eq!(&again.values, &resolved.values);
             prop_assert_eq!(again.faults, Vec::new());
             // The short request means the same.
-            let short = resolution::resolve(&scene.manifest, &choices.values, Needs::default());
+            let short = resolution::resolve(&scene.manifest, &choices.values, Needs::default(), &BTreeSet::new());
             prop_assert_eq!(&short.values, &resolved.values);
         }
     }

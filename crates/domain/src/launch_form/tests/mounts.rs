@@ -139,8 +139,8 @@ fn a_choice_is_checked_and_planned() {
     );
     assert_eq!(choices.mounts.len(), 2);
     let chosen = scene.places.iter().find(|place| Some(place.allocation.id) == form.allocation_id).unwrap();
-    let plan = launch::plan(&scene.app(), chosen.target(), &wanted.wish).unwrap();
-    let spec = &plan.rendered.components[0];
+    let plan = launch::plan(&scene.app(), chosen.target(), &wanted.wish).unwrap().plan;
+    let spec = &plan.rendered.as_ref().unwrap().components[0];
     assert!(spec.scratch.is_empty());
     let volumes: Vec<(u128, &str, bool)> =
         spec.volumes.iter().map(|one| (one.id.as_u128(), one.path.as_str(), one.read_only)).collect();
@@ -164,8 +164,8 @@ fn without_volumes_nothing_is_rendered_of_them() {
     document["resources"] =
         json!({"mounts": [{"name": "workspace", "path": "/workspace", "kind": "workspace"}]});
     let scene = Scene::of(&document);
-    let plan = launch::plan(&scene.app(), scene.places[0].target(), &Wish::default()).unwrap();
-    let text = serde_json::to_string(&plan.rendered).unwrap();
+    let plan = scene.plan(0, &Wish::default()).unwrap();
+    let text = serde_json::to_string(plan.rendered.as_ref().unwrap()).unwrap();
     assert!(
         !text.contains("volume")
             && text.contains(r#""scratch":[{"name":"workspace","path":"/workspace"}],"gpus""#),
@@ -173,5 +173,5 @@ fn without_volumes_nothing_is_rendered_of_them() {
     );
     // An order of before is read as it is.
     let again: gpuaas_agent_protocol::spec::WorkloadSpec = serde_json::from_str(&text).unwrap();
-    assert_eq!(again, plan.rendered);
+    assert_eq!(Some(again), plan.rendered);
 }

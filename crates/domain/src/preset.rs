@@ -1,0 +1,174 @@
+//! Choices of a launch form under a name, and the defaults that come from a project and from the site.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::access::AccessMode;
+use crate::ids::{PresetId, ProjectId, TenantId};
+use crate::launch::LaneWish;
+use crate::launch_form::values;
+use crate::manifest::{Manifest, ParameterOwner, looks_like_secret};
+use crate::text::member_at;
+use crate::volume::MountSource;
+use crate::{Error, FieldError, Result, Timestamp};
+
+/// What a preset may be in all, as JSON.
+const MAX_BYTES: usize = 32 * 1024;
+
+/// What somebody keeps of a form. It is judged when it is used: the app may have another version by then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PresetChoices {
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
+    #[schemars(length(max = 32), inner(length(max = 40)))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addons: Vec<String>,
+    #[schemars(length(max = 32))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lanes: BTreeMap<String, LaneWish>,
+    #[serde(default, skip_serializing_if = "PresetResources::is_empty")]
+    pub resources: PresetResources,
+    #[schemars(length(max = 32))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<String, MountSource>,
+    #[schemars(length(max = 32))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub access: BTreeMap<String, AccessMode>,
+    #[schemars(length(max = 40))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PresetResources {
+    #[schemars(range(max = 64))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_count: Option<u32>,
+    /// Thousandths of a processor.
+    #[schemars(range(min = 1, max = 4_096_000))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<u32>,
+    #[schemars(range(min = 6, max = 67_108_864))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+}
+
+impl PresetResources {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A preset of one app in one project.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Preset {
+    pub id: PresetId,
+    pub tenant_id: TenantId,
+    pub project_id: ProjectId,
+    pub app_slug: String,
+    pub name: String,
+    /// Its values are what the project's forms of this app begin with.
+    pub is_default: bool,
+    pub choices: PresetChoices,
+    pub created_by_kind: String,
+    pub created_by_id: String,
+    pub created_at: Timestamp,
+    pub version: i64,
+    pub updated_at: Timestamp,
+}
+
+impl Preset {
+    /// Values are left out: they are the project's own.
+    pub fn audit_view(&self) -> Value {
+        json!({"app_slug": self.app_slug, "name": self.name, "is_default": self.is_default, "version": self.version,
+               "values": self.choices.values.keys().collect::<Vec<_>>(), "addons": self.choices.addons})
+    }
+}
+
+/// Whether this may be kept: not too much, and nothing that looks like a secret.
+pub fn check(choices: &PresetChoices) -> Result<()> {
+    let mut faults: Vec<FieldError> = choices
+        .values
+        .iter()
+        .filter(|(_, value)| holds_secret(value))
+        .map(|(name, _)| {
+            let sentence =
+                "This looks like a secret. Presets are read by the whole project; name a secret instead.";
+            FieldError::new(member_at("/choices/values", name), values::RAW_SECRET, sentence)
+        })
+        .collect();
+    let size = serde_json::to_vec(choices).map_or(usize::MAX, |bytes| bytes.len());
+    if size > MAX_BYTES {
+        let sentence = format!("A preset is at most {MAX_BYTES} bytes of JSON.");
+        faults.push(FieldError::new("/choices", "too_large", sentence));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Error::fields(faults)) }
+}
+
+fn holds_secret(value: &Value) -> bool {
+    match value {
+        Value::String(text) => looks_like_secret(text),
+        Value::Array(items) => items.iter().any(holds_secret),
+        Value::Object(members) => members.values().any(holds_secret),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// What stands where nobody chose: the project's word before the site's, and either before the app's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Defaults {
+    pub site: Map<String, Value>,
+    pub project: Map<String, Value>,
+}
+
+/// Who said a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DefaultSource {
+    App,
+    Project,
+    Site,
+}
+
+impl Defaults {
+    /// What was given, and the defaults of the rest that the profile takes. A default that it does not take is none: nobody
+    /// could mend it in a form.
+    pub fn complete(&self, manifest: &Manifest, given: &Map<String, Value>) -> Map<String, Value> {
+        let mut all = given.clone();
+        for (name, (value, _)) in self.taken(manifest) {
+            all.entry(name).or_insert_with(|| value.clone());
+        }
+        all
+    }
+
+    /// Whose default each parameter has, of those that have one.
+    pub fn sources(&self, manifest: &Manifest) -> BTreeMap<String, DefaultSource> {
+        let own = manifest.parameters.iter().filter(|(_, parameter)| parameter.default.is_some());
+        let mut sources: BTreeMap<String, DefaultSource> =
+            own.map(|(name, _)| (name.clone(), DefaultSource::App)).collect();
+        sources.extend(self.taken(manifest).into_iter().map(|(name, (_, source))| (name, source)));
+        sources
+    }
+
+    fn taken(&self, manifest: &Manifest) -> BTreeMap<String, (&Value, DefaultSource)> {
+        let mut taken = BTreeMap::new();
+        for (name, parameter) in &manifest.parameters {
+            let said = [(&self.project, DefaultSource::Project), (&self.site, DefaultSource::Site)];
+            let mut found = said.into_iter().filter_map(|(all, source)| Some((all.get(name)?, source)));
+            let fits = |(value, _): &(&Value, DefaultSource)| {
+                values::check(&values::pointer(name), parameter, value).is_ok()
+            };
+            if parameter.owner == ParameterOwner::User
+                && let Some(first) = found.find(fits)
+            {
+                taken.insert(name.clone(), first);
+            }
+        }
+        taken
+    }
+}
