@@ -145,7 +145,7 @@ publish_others() {
     setsid "$ROOT/scripts/publish_apps.sh" publish-others "$data" "$programs" "${missing[@]}" >>"$dir/publish.log" 2>&1 </dev/null 9>&- &
     printf '%s\n' "$!" >"$dir/publish.pid"
   fi
-  say "${missing[*]} is being made in the background (the first time takes minutes); see: gpuaas app list"
+  say "Made in the background (the first time takes minutes; see gpuaas app list): ${missing[*]}"
 }
 
 stop_publishing() {

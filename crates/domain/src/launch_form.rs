@@ -356,7 +356,8 @@ fn choices(
 ) -> Choices {
     let (app, wish) = (&view.app, &wanted.wish);
     let differs = |name: &String, value: &Value| {
-        let default = app.manifest.parameters.get(name).and_then(|parameter| parameter.default.as_ref());
+        let own = app.manifest.parameters.get(name).and_then(|parameter| parameter.default.as_ref());
+        let default = app.defaults.of(app.manifest, name).or(own);
         default.is_none_or(|default| !values::is_same(default, value))
     };
     let values = known_values(app, resolved, &wish.values);

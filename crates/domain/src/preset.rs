@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::AccessMode;
 use crate::ids::{PresetId, ProjectId, TenantId};
-use crate::launch::LaneWish;
+use crate::launch::{LaneWish, Wish};
 use crate::launch_form::values;
 use crate::manifest::{Manifest, ParameterOwner, looks_like_secret};
 use crate::text::member_at;
@@ -61,6 +61,24 @@ pub struct PresetResources {
 impl PresetResources {
     fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl From<PresetChoices> for Wish {
+    fn from(choices: PresetChoices) -> Self {
+        Self {
+            gpu_count: choices.resources.gpu_count,
+            cpu_millis: choices.resources.cpu_millis,
+            memory_mib: choices.resources.memory_mib,
+            host_port: None,
+            variant: choices.variant,
+            operating_mode: None,
+            values: choices.values,
+            access: choices.access,
+            mounts: choices.mounts,
+            addons: choices.addons,
+            lanes: choices.lanes,
+        }
     }
 }
 
@@ -153,6 +171,11 @@ impl Defaults {
             own.map(|(name, _)| (name.clone(), DefaultSource::App)).collect();
         sources.extend(self.taken(manifest).into_iter().map(|(name, (_, source))| (name, source)));
         sources
+    }
+
+    /// The project's or the site's default for a parameter.
+    pub fn of(&self, manifest: &Manifest, name: &str) -> Option<&Value> {
+        self.taken(manifest).remove(name).map(|(value, _)| value)
     }
 
     fn taken(&self, manifest: &Manifest) -> BTreeMap<String, (&Value, DefaultSource)> {

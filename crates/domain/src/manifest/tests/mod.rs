@@ -1,6 +1,7 @@
 //! The sample of the papers, one table of refusals, and laws that hold for any input.
 
 mod advice;
+mod apps;
 mod codes;
 mod diff;
 mod expressions;
