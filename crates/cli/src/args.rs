@@ -125,6 +125,10 @@ pub(crate) enum Command {
     /// Compute that a project holds
     #[command(subcommand)]
     Allocation(allocation::AllocationCommand),
+    /// Choices of a launch form under a name
+    #[command(subcommand)]
+    Preset(preset::PresetCommand),
+    Render(Box<render::RenderArgs>),
     /// Storage that outlives the instances that use it
     #[command(subcommand)]
     Volume(volume::VolumeCommand),

@@ -23,9 +23,11 @@ pub(crate) mod login;
 pub(crate) mod node;
 pub(crate) mod open;
 pub(crate) mod place;
+pub(crate) mod preset;
 pub(crate) mod project;
 pub(crate) mod publish;
 pub(crate) mod registry;
+pub(crate) mod render;
 pub(crate) mod role;
 pub(crate) mod service_account;
 pub(crate) mod sku;
@@ -59,6 +61,8 @@ pub(crate) async fn run(app: &App, command: Command) -> Result<()> {
         Command::Key(command) => key::run(app, command).await,
         Command::Entitlement(command) => entitlement::run(app, command).await,
         Command::Instance(command) => instance::run(app, command).await,
+        Command::Preset(command) => preset::run(app, command).await,
+        Command::Render(args) => render::run(app, *args).await,
         Command::Open(args) => open::open(&app.session()?, &args).await,
         Command::Endpoint(command) => open::run(app, command).await,
         Command::PortForward(args) => forward::run(&app.session()?, &args).await,

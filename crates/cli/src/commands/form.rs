@@ -1,20 +1,32 @@
 //! The launch form of an app, on paper.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use gpuaas_api::Route;
 use gpuaas_api::form::AppForm;
+use gpuaas_domain::launch::offline::{Devices, Offline};
+use gpuaas_domain::launch_form::{self, FormView, NamedTarget, Wanted};
+use gpuaas_domain::manifest::ladder::VersionState;
 
 use super::instance::launch::ChoiceArgs;
+use super::render;
+use crate::app::App;
 use crate::args::ProjectArg;
 use crate::failure::Result;
+use crate::printer::Printer;
 use crate::resolve;
-use crate::session::{Session, parse};
-use crate::views::form;
+use crate::session::parse;
+use crate::views::{Facts as _, form};
 
 #[derive(Args)]
 pub(crate) struct FormArgs {
     /// The app's slug
-    app: String,
+    #[arg(required_unless_present = "preview", conflicts_with = "preview")]
+    app: Option<String>,
+    /// The form of this manifest (a file, or a folder with app.yaml), without a platform and on a made-up allocation
+    #[arg(long, value_name = "FILE")]
+    preview: Option<PathBuf>,
     #[command(flatten)]
     project: ProjectArg,
     /// The allocation to launch on (id or name); the best that fits unless given
@@ -24,8 +36,12 @@ pub(crate) struct FormArgs {
     choices: ChoiceArgs,
 }
 
-pub(crate) async fn run(session: &Session<'_>, args: FormArgs) -> Result<()> {
-    let slug = resolve::slug("app", &args.app)?;
+pub(crate) async fn run(app: &App, args: FormArgs) -> Result<()> {
+    if let Some(file) = &args.preview {
+        return preview(app, file, &args.choices);
+    }
+    let session = &app.session()?;
+    let slug = resolve::slug("app", args.app.as_deref().unwrap_or_default())?;
     let project = session.project_or_default(args.project.project.as_deref()).await?;
     let allocation = match &args.allocation {
         Some(allocation) => Some(session.allocation(project, allocation).await?),
@@ -38,8 +54,37 @@ pub(crate) async fn run(session: &Session<'_>, args: FormArgs) -> Result<()> {
     if printer.is_json() {
         return Ok(());
     }
-    let shown: AppForm = parse(&raw)?;
-    for (titles, rows) in form::tables(&shown) {
+    show(printer, &parse(&raw)?)
+}
+
+/// What somebody who launches this would be asked for.
+fn preview(app: &App, file: &Path, choices: &ChoiceArgs) -> Result<()> {
+    let manifest = render::manifest(app, file)?;
+    let wish = choices.offline()?;
+    let offline = Offline::new(&manifest, &Devices::of(&manifest));
+    let version = manifest.version.to_string();
+    let targets = [NamedTarget { sku: "offline", target: offline.target() }];
+    let view = FormView {
+        app: offline.view(),
+        project_slug: "PROJECT",
+        versions: &[(version.clone(), VersionState::Draft)],
+        recommended: None,
+        targets: &targets,
+        skus: &[],
+    };
+    let wanted = Wanted { wish, ..Wanted::default() };
+    let shown = launch_form::resolve(&view, &wanted).map_err(|error| render::refused(&error))?;
+    let shown = AppForm::from(shown);
+    let printer = &app.printer;
+    if printer.is_json() {
+        return printer.value(&shown);
+    }
+    printer.members(&shown.facts())?;
+    show(printer, &shown)
+}
+
+fn show(printer: &Printer, shown: &AppForm) -> Result<()> {
+    for (titles, rows) in form::tables(shown) {
         printer.text("")?;
         printer.table(titles, &rows)?;
     }

@@ -1,21 +1,24 @@
 //! Planning and launching: the same words for both, so that what was planned is what is launched.
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpuaas_api::instances::{Instance, LaneWish, LaunchRequest, MountSource, PlanView, ResourceWish};
+use gpuaas_api::instances::{Instance, LaunchRequest, MountSource, PlanView, ResourceWish};
+use gpuaas_api::presets::{PresetChoices, PresetResources};
 use gpuaas_api::{Route, form};
 use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::ids::{AllocationId, ProjectId};
-use serde_json::Value;
+use gpuaas_domain::launch::Wish;
+use gpuaas_domain::manifest;
+use serde_json::{Map, Value};
 
 use super::life::{self, Goal};
 use crate::args::ProjectArg;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::progress::WaitArgs;
-use crate::resolve;
 use crate::session::{Session, parse};
-use crate::units;
+use crate::views::plan;
+use crate::{resolve, source, units};
 
 #[derive(Args)]
 pub(crate) struct LaunchArgs {
@@ -42,6 +45,12 @@ pub(crate) struct ChoiceArgs {
     /// How to call the instance; made from the app unless given
     #[arg(long)]
     name: Option<String>,
+    /// Choices in a file: values, addons, lanes, resources, access, variant. What is said on the line stands before it
+    #[arg(long, value_name = "FILE")]
+    values: Option<PathBuf>,
+    /// A preset of the project to begin with. The file and the line stand before it
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// How many of the allocation's GPUs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     gpus: Option<u32>,
@@ -90,6 +99,43 @@ enum Mounted {
 }
 
 impl ChoiceArgs {
+    /// What stands in the file and on the line, without storage.
+    fn choices(&self, base: PresetChoices) -> Result<PresetChoices> {
+        let mut all = match &self.values {
+            Some(file) => over(base, read_choices(file)?),
+            None => base,
+        };
+        all.values.extend(self.settings.iter().cloned());
+        all.addons.extend(self.addons.iter().cloned());
+        all.access.extend(self.access.iter().cloned());
+        for (name, setting) in &self.lanes {
+            let lane = all.lanes.entry(name.clone()).or_default();
+            match setting {
+                LaneSetting::Gpus(count) => lane.gpu_count = Some(*count),
+                LaneSetting::TensorParallel(degree) => lane.tensor_parallel = Some(*degree),
+                LaneSetting::GpuIndices(indices) => lane.gpu_indices = Some(indices.clone()),
+            }
+        }
+        all.variant = self.variant.clone().or(all.variant);
+        all.resources.gpu_count = self.gpus.or(all.resources.gpu_count);
+        all.resources.cpu_millis = self.cpu.or(all.resources.cpu_millis);
+        all.resources.memory_mib = self.memory.or(all.resources.memory_mib);
+        Ok(all)
+    }
+
+    /// The same where there is no platform: it has no presets and no volumes.
+    pub(crate) fn offline(&self) -> Result<Wish> {
+        if self.preset.is_some() {
+            return Err(Failure::usage("a preset is kept by a platform; here there is none").fix("use --values FILE"));
+        }
+        if let Some((place, _)) = self.mounts.iter().find(|(_, source)| *source != Mounted::Scratch) {
+            return Err(Failure::usage(format!("there is no volume for {place} without a platform"))
+                .fix("leave --mount out: it is scratch then"));
+        }
+        let choices = self.choices(PresetChoices::default())?;
+        Ok(Wish { host_port: self.host_port, ..choices.into() })
+    }
+
     /// With the names of volumes looked up in the project.
     pub(crate) async fn request(
         self,
@@ -98,7 +144,12 @@ impl ChoiceArgs {
         slug: String,
         allocation: Option<AllocationId>,
     ) -> Result<LaunchRequest> {
-        let mut mounts = BTreeMap::new();
+        let base = match &self.preset {
+            Some(name) => session.preset(project, &slug, name).await?.choices,
+            None => PresetChoices::default(),
+        };
+        let choices = self.choices(base)?;
+        let mut mounts = choices.mounts;
         for (place, source) in self.mounts {
             let source = match source {
                 Mounted::Scratch => MountSource::Scratch,
@@ -108,16 +159,8 @@ impl ChoiceArgs {
             };
             mounts.insert(place, source);
         }
-        let mut lanes: BTreeMap<String, LaneWish> = BTreeMap::new();
-        for (name, setting) in self.lanes {
-            let lane = lanes.entry(name).or_default();
-            match setting {
-                LaneSetting::Gpus(count) => lane.gpu_count = Some(count),
-                LaneSetting::TensorParallel(degree) => lane.tensor_parallel = Some(degree),
-                LaneSetting::GpuIndices(indices) => lane.gpu_indices = Some(indices),
-            }
-        }
-        let wish = ResourceWish { gpu_count: self.gpus, cpu_millis: self.cpu, memory_mib: self.memory };
+        let PresetResources { gpu_count, cpu_millis, memory_mib } = choices.resources;
+        let wish = ResourceWish { gpu_count, cpu_millis, memory_mib };
         Ok(LaunchRequest {
             slug: Some(slug),
             app_version: self.version,
@@ -125,15 +168,44 @@ impl ChoiceArgs {
             target_allocation_id: allocation,
             resources: (wish != ResourceWish::default()).then_some(wish),
             host_port: self.host_port,
-            variant: self.variant,
-            access: self.access.into_iter().collect(),
-            values: self.settings.into_iter().collect(),
+            variant: choices.variant,
+            access: choices.access,
+            values: choices.values,
             mounts: form::mounts(&mounts),
-            addons: self.addons,
-            lanes,
+            addons: choices.addons,
+            lanes: choices.lanes,
             ..LaunchRequest::default()
         })
     }
+}
+
+/// What was chosen later over what was chosen before.
+fn over(base: PresetChoices, later: PresetChoices) -> PresetChoices {
+    let mut all = base;
+    all.values.extend(later.values);
+    all.addons.extend(later.addons);
+    all.lanes.extend(later.lanes);
+    all.mounts.extend(later.mounts);
+    all.access.extend(later.access);
+    all.variant = later.variant.or(all.variant);
+    all.resources.gpu_count = later.resources.gpu_count.or(all.resources.gpu_count);
+    all.resources.cpu_millis = later.resources.cpu_millis.or(all.resources.cpu_millis);
+    all.resources.memory_mib = later.resources.memory_mib.or(all.resources.memory_mib);
+    all
+}
+
+pub(crate) fn read_choices(file: &Path) -> Result<PresetChoices> {
+    let text = source::open(file)?;
+    let tree = manifest::tree(&text.bytes, text.format).map_err(|faults| {
+        let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
+        Failure::usage(format!("{} cannot be read: {first}", text.name))
+    })?;
+    // A file with nothing in it chooses nothing.
+    let tree = if tree.is_null() { Value::Object(Map::new()) } else { tree };
+    serde_json::from_value(tree).map_err(|error| {
+        Failure::usage(format!("{}: {error}", text.name))
+            .fix("it may have values, addons, lanes, resources, mounts, access and variant")
+    })
 }
 
 fn lane(text: &str) -> std::result::Result<(String, LaneSetting), String> {
@@ -192,10 +264,21 @@ impl LaunchArgs {
 pub(super) async fn plan(session: &Session<'_>, launch: LaunchArgs) -> Result<()> {
     let (project, request) = launch.resolve(session).await?;
     let raw = session.write(Route::InstancePlan, &[&project], &request).await?;
-    session.printer().facts::<PlanView>(&raw)?;
-    session
-        .printer()
-        .note("Nothing was changed. Launch exactly this with `instance create` and --plan-digest.");
+    let printer = session.printer();
+    printer.facts::<PlanView>(&raw)?;
+    if printer.is_json() {
+        return Ok(());
+    }
+    let shown: PlanView = parse(&raw)?;
+    for (titles, rows) in plan::tables(&shown.plan) {
+        printer.text("")?;
+        printer.table(titles, &rows)?;
+    }
+    if shown.plan.check_engine().is_ok() {
+        printer.note("Nothing was changed. Launch exactly this with `instance create` and --plan-digest.");
+    } else {
+        printer.note("Nothing was changed. No engine of this platform runs it yet; the rest of the plan holds.");
+    }
     Ok(())
 }
 

@@ -1,0 +1,213 @@
+//! `gpuaas render`: what an engine is given, without a platform or of an instance, and whether stored bytes are right.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpuaas_api::Route;
+use gpuaas_api::instances::{RenderedQuery, RenderedView};
+use gpuaas_domain::launch::PlannedGap;
+use gpuaas_domain::launch::offline::{Devices, Offline};
+use gpuaas_domain::manifest::{ExecutionEngine, Manifest};
+use gpuaas_domain::render::{self, RenderInput, RenderedFile, Severity};
+use serde::{Deserialize, Serialize};
+
+use super::instance::launch::ChoiceArgs;
+use crate::app::App;
+use crate::args::ProjectArg;
+use crate::diagnostics::{Finding, Page};
+use crate::failure::{Exit, Failure, Result};
+use crate::printer::Style;
+use crate::session::parse;
+use crate::source;
+
+/// Show what an engine is given
+///
+/// Of a manifest: plans it on a made-up allocation that has room for it, needs no platform and changes nothing. Of an
+/// instance: what it runs from, or what another engine would be given, with secrets masked. `--verify` renders a record that
+/// `-o json` wrote once more and says whether the bytes are the same.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  gpuaas render apps/jupyterlab --engine docker_compose\n  gpuaas render . --engine kubernetes --addon metrics --values values/default.yaml --output rendered\n  gpuaas render . --engine helm -o json > record.json && gpuaas render --verify record.json\n  gpuaas render --instance notebook --project lab --engine kubernetes"
+)]
+pub(crate) struct RenderArgs {
+    /// The manifest: .json, .yaml, .yml, or a folder with app.yaml or app.json
+    #[arg(value_name = "FILE", required_unless_present_any = ["verify", "instance"], conflicts_with_all = ["verify", "instance"])]
+    file: Option<PathBuf>,
+    /// The engine; the profile's first unless given
+    #[arg(long, value_parser = ExecutionEngine::ALL.map(ExecutionEngine::name))]
+    engine: Option<String>,
+    /// Write the files into this folder instead of showing them
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Render this record again and compare
+    #[arg(long, value_name = "RECORD", conflicts_with = "instance")]
+    verify: Option<PathBuf>,
+    /// An instance (id or name) of a platform
+    #[arg(long, value_name = "INSTANCE")]
+    instance: Option<String>,
+    #[command(flatten)]
+    project: ProjectArg,
+    #[command(flatten)]
+    choices: ChoiceArgs,
+}
+
+/// What can be rendered again.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    engine: ExecutionEngine,
+    renderer_version: i64,
+    digest: String,
+    input: RenderInput,
+    files: Vec<RenderedFile>,
+    #[serde(default)]
+    gaps: Vec<PlannedGap>,
+}
+
+pub(crate) async fn run(app: &App, args: RenderArgs) -> Result<()> {
+    if let Some(record) = &args.verify {
+        return verify(app, record);
+    }
+    if let Some(instance) = &args.instance {
+        return of_instance(app, &args, instance).await;
+    }
+    let file = args.file.as_deref().unwrap_or(Path::new("."));
+    let manifest = manifest(app, file)?;
+    let engine = match args.engine.as_deref().and_then(ExecutionEngine::parse) {
+        Some(engine) => engine,
+        None => first_engine(&manifest)?,
+    };
+    let offline = Offline::new(&manifest, &Devices::of(&manifest));
+    let planned = offline.plan(&args.choices.offline()?).map_err(|error| refused(&error))?;
+    let input = RenderInput { identity: planned.input.identity.clone().as_preview(), ..planned.input };
+    let rendered = render::render(engine, &input).map_err(|refusal| cannot_say(engine, &refusal))?;
+    let record = Record {
+        engine,
+        renderer_version: rendered.renderer_version,
+        digest: rendered.digest,
+        input,
+        files: rendered.files,
+        gaps: rendered.gaps.into_iter().map(PlannedGap::from).collect(),
+    };
+    if app.printer.is_json() {
+        return app.printer.value(&record);
+    }
+    show(app, &record.files, args.output.as_deref())?;
+    for gap in &record.gaps {
+        app.printer.note(&format!("{}: {}", gap.path, gap.message));
+    }
+    app.printer.note(&format!("{} for {}, on made-up devices.", record.digest, engine.name()));
+    Ok(())
+}
+
+fn first_engine(manifest: &Manifest) -> Result<ExecutionEngine> {
+    manifest.expand().engines.first().copied().ok_or_else(|| {
+        Failure::usage("the profile lists no engine that is rendered for").fix("say which with --engine")
+    })
+}
+
+/// The manifest, or every finding shown as `app validate` does.
+pub(crate) fn manifest(app: &App, file: &Path) -> Result<Manifest> {
+    let text = source::open(file)?;
+    let errors = match source::read(&text.bytes, text.format, &text.base) {
+        Err(errors) => errors,
+        Ok(source) => match source.check() {
+            Ok(document) => return Ok(document.manifest),
+            Err(errors) => errors,
+        },
+    };
+    let findings: Vec<Finding> =
+        errors.iter().map(|fault| Finding::new(gpuaas_domain::manifest::Severity::Error, fault)).collect();
+    let page = Page::new(&text);
+    app.printer.page_aside(|colour| page.render(&findings, colour));
+    Err(Failure::new(Exit::No, "manifest_refused", format!("{} has faults", text.name))
+        .fix("mend what is shown above; `gpuaas app validate` says more"))
+}
+
+pub(crate) fn refused(error: &gpuaas_domain::Error) -> Failure {
+    let faults: Vec<String> =
+        error.field_errors().iter().map(|field| format!("{}: {}", field.path, field.message)).collect();
+    let message = if faults.is_empty() { error.message().to_owned() } else { faults.join("\n  ") };
+    Failure::new(Exit::No, error.code(), message)
+}
+
+fn cannot_say(engine: ExecutionEngine, refusal: &render::Refusal) -> Failure {
+    let told: Vec<String> = refusal
+        .gaps
+        .iter()
+        .filter(|gap| gap.severity == Severity::Refuse)
+        .map(|gap| format!("{}: {}", gap.path, gap.message))
+        .collect();
+    Failure::new(Exit::No, "cannot_be_rendered", format!("{} cannot say this:\n  {}", engine.name(), told.join("\n  ")))
+}
+
+/// One file as it is, several under their names, or all into a folder.
+fn show(app: &App, files: &[RenderedFile], output: Option<&Path>) -> Result<()> {
+    let Some(folder) = output else {
+        for file in files {
+            if files.len() > 1 {
+                app.printer.line(&format!("# {}", file.name))?;
+            }
+            app.printer.script(file.bytes.trim_end_matches('\n'))?;
+        }
+        return Ok(());
+    };
+    for file in files {
+        let path = folder.join(&file.name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|source| Failure::file("make", parent, &source))?;
+        std::fs::write(&path, &file.bytes).map_err(|source| Failure::file("write", &path, &source))?;
+        app.printer.line(&path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn verify(app: &App, path: &Path) -> Result<()> {
+    let bytes = std::fs::read(path).map_err(|source| Failure::file("read", path, &source))?;
+    let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::usage(format!("{} is no record: {error}", path.display()))
+            .fix("make one with `gpuaas render FILE --engine ENGINE -o json`")
+    })?;
+    let stored = render::digest(record.engine, record.renderer_version, &record.files);
+    let mismatch = |what: &str| Err(Failure::new(Exit::No, "mismatch", what.to_owned()));
+    if stored != record.digest {
+        return mismatch("the files are not what the digest says");
+    }
+    let again = render::render(record.engine, &record.input);
+    let (verdict, text) = match &again {
+        Ok(again) if again.renderer_version == record.renderer_version => {
+            if again.digest != record.digest {
+                return mismatch("rendering the input again gives other bytes");
+            }
+            ("rederived", "rendering the input again gives the same bytes")
+        }
+        Ok(_) | Err(_) => (
+            "stored_bytes",
+            "the renderer has another version by now; only the stored bytes were held against their digest",
+        ),
+    };
+    if app.printer.is_json() {
+        let answer = serde_json::json!({"ok": true, "verification": verdict, "digest": record.digest});
+        return app.printer.value(&answer);
+    }
+    app.printer.marked("ok", Style::Good, &format!("{}: {text}", record.digest))
+}
+
+async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()> {
+    let session = app.session()?;
+    let project = session.project_or_default(args.project.project.as_deref()).await?;
+    let id = session.instance(project, instance).await?;
+    let engine = args.engine.as_deref().and_then(ExecutionEngine::parse);
+    let raw = session.read_where(Route::InstanceRendered, &[&project, &id], &RenderedQuery { engine }).await?;
+    let view: RenderedView = parse(&raw)?;
+    if app.printer.is_json() {
+        app.printer.json(raw.get())?;
+    } else {
+        show(app, &view.files, args.output.as_deref())?;
+        if !view.masked.is_empty() {
+            app.printer.note(&format!("Masked: {}", view.masked.join(", ")));
+        }
+        app.printer.note(&format!("{} of revision {}. {}", view.digest, view.revision, view.verification));
+    }
+    if view.verified { Ok(()) } else { Err(Failure::new(Exit::No, "mismatch", view.verification)) }
+}
