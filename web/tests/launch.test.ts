@@ -32,6 +32,13 @@ test('a hint that does not fit its field is left out', () => {
   assert.deepEqual(safeHints({}, { x: {} }), {});
 });
 
+/** B-02: whatever the field is drawn as otherwise. */
+test('a field of any type can be hidden', () => {
+  const hidden = { 'ui:widget': 'hidden' };
+  const hints = { size: hidden, name: hidden, mode: hidden, packages: hidden };
+  assert.deepEqual(safeHints(schema, hints), hints);
+});
+
 test('what the server says is shown at its field', () => {
   const problems = [
     { path: '/values/size', code: 'c', message: 'Too large.' },

@@ -21,6 +21,7 @@ fn all(root: &Path) -> Result<Vec<Generated>> {
             path: "docs/architecture/schemas/launchable_oci_workload_profile.v1.schema.json",
             text: pretty(&gpuaas_domain::manifest::json_schema()),
         },
+        Generated { path: "docs/reference/manifest.md", text: gpuaas_domain::manifest::reference() },
         Generated { path: "docs/reference/config.md", text: gpuaas_server::config::reference() },
         Generated { path: "docs/reference/cli.md", text: cli_reference::render(gpuaas_cli::command()) },
         Generated { path: "docs/reference/permissions.md", text: reference::permissions() },

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! reasons {
     ($($variant:ident = $name:literal, $about:literal;)*) => {
+        /// Why a launch or an operation failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum FailureReason {
             $(#[doc = $about] #[serde(rename = $name)] $variant,)*

@@ -92,23 +92,30 @@ pub struct EnvVar {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "as", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunAs {
-    /// The image's own user; where that is root, [`NOBODY`].
+    /// The image's own user; where that is root, a user without rights (65532).
     #[default]
     Image,
+    /// This user and group, neither of them 0.
     User {
+        /// The user's number.
         uid: u32,
+        /// The group's number.
         gid: u32,
     },
+    /// Root, inside the container only.
     Root,
 }
 
 /// The user a container gets when its image names none: no account of the host.
 pub const NOBODY: (u32, u32) = (65532, 65532);
 
+/// A folder in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tmpfs {
+    /// Where it appears in the container.
     pub path: String,
+    /// Mebibytes that fit in.
     pub size_mib: u32,
 }
 
@@ -116,7 +123,9 @@ pub struct Tmpfs {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scratch {
+    /// What it is called.
     pub name: String,
+    /// Where it appears in the container.
     pub path: String,
 }
 
@@ -161,19 +170,25 @@ pub struct Probe {
     pub failures: u32,
 }
 
+/// What a probe does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
     /// 200 to 399 is good.
     Http {
+        /// The container's port.
         port: u16,
+        /// Where on the port.
         path: String,
     },
+    /// Opens a connection; that it opens is good.
     Tcp {
+        /// The container's port.
         port: u16,
     },
     /// Exit code 0 is good.
     Exec {
+        /// The program and its arguments; no shell reads them.
         command: Vec<String>,
     },
     /// The app calls the instance API at least this often.
@@ -184,10 +199,12 @@ pub enum Check {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Egress {
+    /// Nowhere.
     None,
     /// The instance API only.
     #[default]
     Platform,
+    /// The internet, and the instance API.
     Internet,
 }
 
@@ -195,7 +212,9 @@ pub enum Egress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestartBudget {
+    /// So many times within the window.
     pub max_restarts: u32,
+    /// Seconds that are looked back.
     pub window_seconds: u32,
 }
 

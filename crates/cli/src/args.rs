@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     allocation, artifact, audit, catalog, completion, context, doctor, entitlement, event, forward, instance,
-    key, login, node, open, project, registry, role, service_account, sku, tenant, token, user, volume,
-    whoami,
+    key, login, node, open, preset, project, registry, render, role, service_account, sku, tenant, token,
+    user, volume, whoami,
 };
 use crate::printer::Output;
 

@@ -49,6 +49,17 @@ impl<'a> Session<'a> {
         Ok(self.client.call::<(), Raw>(route, parameters, None, None).await?)
     }
 
+    /// Reads one thing as a question asks for it.
+    pub(crate) async fn read_where(
+        &self,
+        route: Route,
+        parameters: &[&dyn Display],
+        query: &(dyn Query + Sync),
+    ) -> Result<Raw> {
+        let query: BTreeMap<String, String> = query.pairs().into_iter().collect();
+        Ok(self.client.call::<(), Raw>(route, parameters, Some(&query), None).await?)
+    }
+
     pub(crate) async fn write<B: Serialize + ?Sized>(
         &self,
         route: Route,

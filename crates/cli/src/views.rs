@@ -13,6 +13,8 @@ pub(crate) mod apps;
 pub(crate) mod compute;
 pub(crate) mod form;
 pub(crate) mod instances;
+pub(crate) mod plan;
+mod presets;
 pub(crate) mod receipt;
 pub(crate) mod registry;
 pub(crate) mod volumes;

@@ -16,6 +16,7 @@ use crate::lifecycle::{Failure, Operation, State, Status, named};
 use crate::manifest::EndpointPolicy;
 
 named! {
+    /// Who operates an app: its tenant, or the platform for all.
     #[derive(Default)]
     OperatingMode {
         #[default]
@@ -25,6 +26,7 @@ named! {
 }
 
 named! {
+    /// How far the control plane of an app reaches.
     #[derive(Default)]
     ControlPlaneScope {
         #[default]

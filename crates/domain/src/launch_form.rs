@@ -138,7 +138,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
         app: FormApp::of(app.manifest, app.version_state),
         versions: versions(view),
         schema: schema::schema(app.manifest, &resolved.hidden),
-        ui_schema: schema::ui_schema(app.manifest, &resolved.hidden),
+        ui_schema: schema::ui_schema(app.manifest, resolved),
         values: shown(app, resolved, &wanted.wish.values),
         resources: resources(&profile, needs, chosen),
         variants,
@@ -290,6 +290,7 @@ fn variant(
         fits: images::fits(image, gpus),
         reasons: refused.iter().map(|error| FormReason::new(error.code(), error.message())).collect(),
         chosen: chosen && usable,
+        notes: app.manifest.variant_of(image).and_then(|variant| variant.notes.clone()),
     }
 }
 

@@ -2941,18 +2941,27 @@ export interface components {
          * @enum {string}
          */
         Channel: "canary" | "active";
+        /** @description What a probe does. */
         Check: {
             /** @constant */
             kind: "http";
+            /** @description Where on the port. */
             path: string;
-            /** Format: uint16 */
+            /**
+             * Format: uint16
+             * @description The container's port.
+             */
             port: number;
         } | {
             /** @constant */
             kind: "tcp";
-            /** Format: uint16 */
+            /**
+             * Format: uint16
+             * @description The container's port.
+             */
             port: number;
         } | {
+            /** @description The program and its arguments; no shell reads them. */
             command: string[];
             /** @constant */
             kind: "exec";
@@ -3051,7 +3060,10 @@ export interface components {
             /** Format: uint64 */
             pids: number;
         };
-        /** @enum {string} */
+        /**
+         * @description How far the control plane of an app reaches.
+         * @enum {string}
+         */
         ControlPlaneScope: "project" | "tenant" | "platform";
         /** @description A token that opens one endpoint: `Authorization: Bearer …` at the endpoint's own address. */
         CreatedEndpointToken: {
@@ -3107,7 +3119,7 @@ export interface components {
         /** @enum {string} */
         CredentialKind: "session" | "personal_token" | "service_account_token";
         /** @description Where a component may connect to beyond its own instance. */
-        Egress: ("none" | "internet") | "platform";
+        Egress: "none" | "platform" | "internet";
         /**
          * @description What an app may say about its members (H-20).
          * @enum {string}
@@ -3266,8 +3278,9 @@ export interface components {
             /** Format: uint32 */
             limit?: number | null;
         };
-        /** @enum {string} */
+        /** @description How an app appears in the web shell. */
         ExtensionKind: "embedded";
+        /** @description Why a launch or an operation failed. */
         FailureReason: "image_not_found" | "image_digest_mismatch" | "image_not_allowed" | "image_untrusted" | "image_pull_failed" | "image_pull_timeout" | "registry_unreachable" | "engine_unavailable" | "disk_full" | "network_exhausted" | "port_taken" | "gpu_unavailable" | "container_create_failed" | "container_start_failed" | "container_exited" | "out_of_memory" | "readiness_timeout" | "health_lost" | "spec_refused" | "task_refused" | "secret_unavailable" | "volume_unusable" | "stop_failed" | "node_forgotten" | "deadline_exceeded" | "internal";
         FieldDetail: {
             code: string;
@@ -3411,6 +3424,8 @@ export interface components {
             fits: boolean;
             /** @description What to send as `variant`; absent where the app has one image only. */
             name?: string | null;
+            /** @description Release notes of this variant. */
+            notes?: string | null;
             reasons: components["schemas"]["FormReason"][];
             reference: string;
             /** @description The hash of the public key that stands for it. */
@@ -4114,7 +4129,8 @@ export interface components {
             read_only?: boolean;
             volume_id: components["schemas"]["VolumeId"];
         });
-        MountKind: "data" | "workspace" | "model";
+        /** @description What a place for storage is for. */
+        MountKind: "workspace" | "data" | "model";
         /** @description What stands at a place for storage. */
         MountSource: {
             /** @constant */
@@ -4421,7 +4437,10 @@ export interface components {
             /** @description Go there at once, in a frame of the platform's pages or in a tab; it is good for one use. */
             url?: string | null;
         };
-        /** @enum {string} */
+        /**
+         * @description Who operates an app: its tenant, or the platform for all.
+         * @enum {string}
+         */
         OperatingMode: "tenant_dedicated" | "platform_managed";
         /**
          * @description Why it is doing it (H-32).
@@ -4829,9 +4848,15 @@ export interface components {
         };
         /** @description How often the agent may restart what ended by itself. */
         RestartBudget: {
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description So many times within the window.
+             */
             max_restarts: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description Seconds that are looked back.
+             */
             window_seconds: number;
         };
         /**
@@ -4877,9 +4902,15 @@ export interface components {
         } | {
             /** @constant */
             as: "user";
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description The group's number.
+             */
             gid: number;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description The user's number.
+             */
             uid: number;
         } | {
             /** @constant */
@@ -4918,7 +4949,9 @@ export interface components {
         };
         /** @description A folder below the node's scratch root that dies with the instance. */
         Scratch: {
+            /** @description What it is called. */
             name: string;
+            /** @description Where it appears in the container. */
             path: string;
         };
         ServiceAccount: {
@@ -5089,9 +5122,14 @@ export interface components {
          * @description A moment in UTC, RFC 3339, cut to microseconds.
          */
         Timestamp: string;
+        /** @description A folder in memory. */
         Tmpfs: {
+            /** @description Where it appears in the container. */
             path: string;
-            /** Format: uint32 */
+            /**
+             * Format: uint32
+             * @description Mebibytes that fit in.
+             */
             size_mib: number;
         };
         /** @description What a registry client asks of the token server (the distribution project's token protocol). */
@@ -5170,7 +5208,10 @@ export interface components {
             display_name?: string | null;
             email?: string | null;
         };
-        /** @enum {string} */
+        /**
+         * @description Who made an accelerator.
+         * @enum {string}
+         */
         Vendor: "nvidia" | "amd";
         /** @description A public key that orders may be signed with. */
         Verifier: {

@@ -115,9 +115,11 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
         AppCommand::Diff(args) => return diff::run(app, args).await,
         _ => {}
     }
-    if let AppCommand::Publish(args) = command {
-        return publish::run(app, args).await;
-    }
+    let command = match command {
+        AppCommand::Publish(args) => return publish::run(app, args).await,
+        AppCommand::Form(args) => return form::run(app, args).await,
+        other => other,
+    };
     let session = app.session()?;
     let printer = session.printer();
     match command {
@@ -148,7 +150,7 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
             let body = MoveVersion { to, reason: reason.reason };
             change(&session, Route::AppMove, &version, &body, "Moved").await
         }
-        AppCommand::Form(args) => form::run(&session, args).await,
+        AppCommand::Form(args) => form::run(app, args).await,
         AppCommand::Catalog { project } => {
             let project = session.project_or_default(project.project.as_deref()).await?;
             let raw = session.read(Route::ProjectCatalog, &[&project]).await?;

@@ -10,14 +10,16 @@ use gpuaas_domain::ids::ProjectId;
 use super::instance::launch::read_choices;
 use crate::app::App;
 use crate::args::{ListLimit, ProjectArg};
-use crate::failure::Result;
+use crate::failure::{Exit, Failure, Result};
 use crate::session::Session;
-use crate::{resolve, terminal};
+use crate::terminal;
 
 #[derive(Subcommand)]
 pub(crate) enum PresetCommand {
     /// List a project's presets
-    #[command(after_help = "Examples:\n  gpuaas preset list --project lab\n  gpuaas preset list --app vllm-openai")]
+    #[command(
+        after_help = "Examples:\n  gpuaas preset list --project lab\n  gpuaas preset list --app vllm-openai"
+    )]
     List {
         #[command(flatten)]
         project: ProjectArg,
@@ -62,9 +64,11 @@ pub(crate) struct PresetArg {
 impl Session<'_> {
     /// A preset of an app by its name.
     pub(crate) async fn preset(&self, project: ProjectId, app: &str, name: &str) -> Result<Preset> {
-        self.find_preset(project, app, name)
-            .await?
-            .ok_or_else(|| resolve::unknown("preset", name).fix(format!("`gpuaas preset list --app {app}` shows them")))
+        self.find_preset(project, app, name).await?.ok_or_else(|| {
+            let message = format!("there is no preset {name:?} of {app}");
+            Failure::new(Exit::NotFound, "not_found", message)
+                .fix(format!("`gpuaas preset list --app {app}` shows them"))
+        })
     }
 
     async fn find_preset(&self, project: ProjectId, app: &str, name: &str) -> Result<Option<Preset>> {
@@ -109,7 +113,7 @@ pub(crate) async fn run(app: &App, command: PresetCommand) -> Result<()> {
             let project = session.project_or_default(preset.project.project.as_deref()).await?;
             let kept = session.preset(project, &preset.app, &preset.name).await?;
             terminal::confirm(app, &format!("Preset {} of {} will be deleted.", kept.name, kept.app_slug))?;
-            session.write(Route::PresetDelete, &[&project, &kept.id], &()).await?;
+            session.remove(Route::PresetDelete, &[&project, &kept.id], None).await?;
             printer.note(&format!("Preset {} is deleted.", kept.name));
             Ok(())
         }

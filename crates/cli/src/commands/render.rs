@@ -138,7 +138,11 @@ fn cannot_say(engine: ExecutionEngine, refusal: &render::Refusal) -> Failure {
         .filter(|gap| gap.severity == Severity::Refuse)
         .map(|gap| format!("{}: {}", gap.path, gap.message))
         .collect();
-    Failure::new(Exit::No, "cannot_be_rendered", format!("{} cannot say this:\n  {}", engine.name(), told.join("\n  ")))
+    Failure::new(
+        Exit::No,
+        "cannot_be_rendered",
+        format!("{} cannot say this:\n  {}", engine.name(), told.join("\n  ")),
+    )
 }
 
 /// One file as it is, several under their names, or all into a folder.
@@ -198,7 +202,8 @@ async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()>
     let project = session.project_or_default(args.project.project.as_deref()).await?;
     let id = session.instance(project, instance).await?;
     let engine = args.engine.as_deref().and_then(ExecutionEngine::parse);
-    let raw = session.read_where(Route::InstanceRendered, &[&project, &id], &RenderedQuery { engine }).await?;
+    let raw =
+        session.read_where(Route::InstanceRendered, &[&project, &id], &RenderedQuery { engine }).await?;
     let view: RenderedView = parse(&raw)?;
     if app.printer.is_json() {
         app.printer.json(raw.get())?;

@@ -14,7 +14,11 @@ pub(crate) fn tables(plan: &Plan) -> Vec<Table> {
     let addons = plan.addons.iter().map(|addon| {
         vec![
             addon.name.clone(),
-            if addon.brought_by.is_empty() { "chosen".to_owned() } else { format!("with {}", addon.brought_by.join(", ")) },
+            if addon.brought_by.is_empty() {
+                "chosen".to_owned()
+            } else {
+                format!("with {}", addon.brought_by.join(", "))
+            },
             addon.components.join(", "),
             dash(addon.storage_mib.map(|mib| units::mib(i64::from(mib)))),
         ]

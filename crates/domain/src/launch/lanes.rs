@@ -174,19 +174,19 @@ impl<'t> Work<'t> {
         owners: &mut BTreeMap<i64, &'p str>,
     ) {
         let at = format!("{}/gpu_indices", pointer(lane));
-        let mut refuse = |kind: Kind, code: &'static str, sentence: String| {
-            let field = FieldError::new(at.clone(), code, sentence.clone());
-            self.refused.push(Error::new(kind, code, sentence).with_fields(vec![field]));
+        let mut refuse = |error: Error| {
+            let field = FieldError::new(at.clone(), error.code(), error.message());
+            self.refused.push(error.with_fields(vec![field]));
         };
         if asked.len() != part.gpu_count as usize {
             let sentence = format!("Lane {lane} has {} GPUs; name as many.", part.gpu_count);
-            return refuse(Kind::Unprocessable, "gpu_total_mismatch", sentence);
+            return refuse(Error::new(Kind::Unprocessable, "gpu_total_mismatch", sentence));
         }
         for number in asked {
             let Some(device) = target.gpus.iter().find(|gpu| gpu.index == *number) else {
                 let has: Vec<String> = target.gpus.iter().map(|gpu| gpu.index.to_string()).collect();
                 let sentence = format!("The allocation has no GPU {number}; it has {}.", has.join(", "));
-                refuse(Kind::Unprocessable, "unknown_gpu", sentence);
+                refuse(Error::new(Kind::Unprocessable, "unknown_gpu", sentence));
                 continue;
             };
             if let Some(owner) = owners.insert(*number, lane) {
@@ -195,19 +195,16 @@ impl<'t> Work<'t> {
                 } else {
                     format!("GPU {number} cannot be bound to the lanes {owner} and {lane} at once.")
                 };
-                refuse(Kind::Unprocessable, "lane_overlap", sentence);
+                refuse(Error::new(Kind::Unprocessable, "lane_overlap", sentence));
             } else if device.memory_mib < floor(part.component) {
-                refuse(
-                    Kind::Unprocessable,
-                    "gpu_memory_floor",
-                    too_small(lane, part, &format!("GPU {number} has {}.", device.memory_mib)),
-                );
+                let sentence = too_small(lane, part, &format!("GPU {number} has {}.", device.memory_mib));
+                refuse(Error::new(Kind::Unprocessable, "gpu_memory_floor", sentence));
             } else if let Some(place) = self.left.iter().position(|gpu| gpu.id == device.id) {
                 self.bound[index].push(self.left.remove(place));
             } else {
                 let sentence =
                     format!("GPU {number} of the allocation is in use or kept back; choose another.");
-                refuse(Kind::Conflict, "gpu_already_bound", sentence);
+                refuse(Error::conflict("gpu_already_bound", sentence));
             }
         }
     }
@@ -219,20 +216,14 @@ impl<'t> Work<'t> {
             (0..self.left.len()).filter(|at| self.left[*at].memory_mib >= floor(part.component)).collect();
         if fitting.len() < wanted {
             let name = part.lane().unwrap_or(&part.component.name);
-            let sentence = match part.component.min_gpu_memory_mib {
-                Some(_) => too_small(name, part, &format!("{} such are free for it.", fitting.len())),
-                None => format!("{name} needs {wanted} GPUs, {} are left for it.", fitting.len()),
-            };
-            let code = if part.component.min_gpu_memory_mib.is_some() {
-                "gpu_memory_floor"
+            let error = if part.component.min_gpu_memory_mib.is_some() {
+                let sentence = too_small(name, part, &format!("{} such are free for it.", fitting.len()));
+                Error::conflict("gpu_memory_floor", sentence)
             } else {
-                "gpu_already_bound"
+                let sentence = format!("{name} needs {wanted} GPUs, {} are left for it.", fitting.len());
+                Error::conflict("gpu_already_bound", sentence)
             };
-            self.refused.push(
-                Error::conflict(code, sentence)
-                    .with_param("free", fitting.len())
-                    .with_param("needed", wanted),
-            );
+            self.refused.push(error.with_param("free", fitting.len()).with_param("needed", wanted));
             return;
         }
         let mut chosen: Vec<usize> = select(&fitting, |at| self.left[at].index, wanted, intent);

@@ -28,6 +28,16 @@ pub struct Resolved {
     pub known: Values,
 }
 
+impl Resolved {
+    /// Whether something is wrong with the value of this parameter, or with an entry of it.
+    pub fn has_fault(&self, name: &str) -> bool {
+        let at = pointer(name);
+        self.faults.iter().any(|fault| {
+            fault.path.strip_prefix(&at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
 /// Checks what was given, fills in defaults, computes the rest. The amounts and add-ons are what expressions see of them.
 pub fn resolve(
     manifest: &Manifest,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::resolution::Resolved;
 use super::values::{SECRET_NAME, pattern_of};
+use crate::expression::{Budget, Expression, Value as Known};
 use crate::manifest::{
     FieldHint, ItemType, Items, Manifest, Parameter, ParameterFormat, ParameterOwner, ParameterType, UiHints,
     Widget,
@@ -113,15 +115,29 @@ fn type_name(kind: ParameterType) -> &'static str {
     }
 }
 
-/// Empty where the manifest has no hints.
-pub(super) fn ui_schema(manifest: &Manifest, hidden: &BTreeSet<String>) -> Map<String, Value> {
+/// Empty where the manifest has no hints. Their conditions see what parameters see, and cannot fail: what cannot be told yet is
+/// shown, and warns of nothing.
+pub(super) fn ui_schema(manifest: &Manifest, resolved: &Resolved) -> Map<String, Value> {
     let mut keys = Keys::default();
     let Some(hints) = &manifest.ui_hints else { return keys.0 };
+    let hidden = &resolved.hidden;
+    let mut budget = Budget::default();
+    let mut holds = |text: &str| {
+        let value = Expression::parse(text).and_then(|read| read.evaluate(&resolved.known, &mut budget));
+        value.ok().and_then(|value| if let Known::Bool(holds) = value { Some(holds) } else { None })
+    };
     keys.put("ui:order", order(manifest, hints, hidden));
     keys.put("ui:groups", Some(&hints.groups).filter(|groups| !groups.is_empty()));
     for name in manifest.parameters.keys().filter(|name| !hidden.contains(*name)) {
         let group = hints.groups.iter().find(|group| group.parameters.contains(name));
-        let field = field(hints.fields.get(name), group.map(|group| group.title.as_str()));
+        let hint = hints.fields.get(name);
+        let mut field = field(hint, group.map(|group| group.title.as_str()), &mut holds);
+        let unwanted =
+            hint.and_then(|hint| hint.when.as_deref()).is_some_and(|when| holds(when) == Some(false));
+        // Who mends a form must see what is wrong with it.
+        if unwanted && !resolved.has_fault(name) {
+            field.insert("ui:widget".to_owned(), json!("hidden"));
+        }
         keys.put(name, Some(field).filter(|field| !field.is_empty()));
     }
     keys.0
@@ -144,14 +160,21 @@ fn order<'m>(
     (!hints.order.is_empty() || !hints.groups.is_empty()).then_some(all)
 }
 
-fn field(hint: Option<&FieldHint>, group: Option<&str>) -> Map<String, Value> {
+fn field(
+    hint: Option<&FieldHint>,
+    group: Option<&str>,
+    holds: &mut impl FnMut(&str) -> Option<bool>,
+) -> Map<String, Value> {
     let mut keys = Keys::default();
     keys.put("ui:group", group);
     if let Some(hint) = hint {
         keys.put("ui:widget", hint.widget.map(widget_name));
         keys.put("ui:help", hint.help.as_ref());
         keys.put("ui:placeholder", hint.placeholder.as_ref());
-        keys.put("ui:warning", hint.warning.as_ref());
+        let fitting = hint.warnings.iter().filter(|warning| holds(&warning.when) == Some(true));
+        let told: Vec<&str> =
+            hint.warning.iter().chain(fitting.map(|warning| &warning.message)).map(String::as_str).collect();
+        keys.put("ui:warning", Some(told.join("\n")).filter(|told| !told.is_empty()));
     }
     keys.0
 }

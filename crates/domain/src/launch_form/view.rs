@@ -133,6 +133,9 @@ pub struct FormVariant {
     pub fits: bool,
     pub reasons: Vec<FormReason>,
     pub chosen: bool,
+    /// Release notes of this variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

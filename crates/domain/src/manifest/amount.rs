@@ -112,10 +112,13 @@ impl JsonSchema for Vcpu {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Range<T> {
+    /// What a launch gets that does not choose.
     #[serde(default)]
     pub default: Option<T>,
+    /// The least that may be chosen.
     #[serde(default)]
     pub min: Option<T>,
+    /// The most that may be chosen.
     #[serde(default)]
     pub max: Option<T>,
 }

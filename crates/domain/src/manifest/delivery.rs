@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use gpuaas_agent_protocol::image::ImageRef;
 use gpuaas_agent_protocol::inventory::Vendor;
-use gpuaas_agent_protocol::spec::Check;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::formats;
 use super::runtime::RuntimeBackend;
+use super::smoke::SmokeTest;
 
 /// How it is known that the app works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Validation {
+    /// Steps that tell whether a launched instance works.
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub smoke: Vec<SmokeTest>,
@@ -28,30 +29,14 @@ pub struct Validation {
     pub readiness_gates: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SmokeTest {
-    #[schemars(schema_with = "formats::name")]
-    pub name: String,
-    #[serde(default)]
-    #[schemars(schema_with = "formats::name")]
-    pub component: Option<String>,
-    pub check: Check,
-    #[serde(default = "one_minute")]
-    #[schemars(range(min = 1, max = 3600))]
-    pub timeout_seconds: u32,
-}
-
-fn one_minute() -> u32 {
-    60
-}
-
+/// A law between parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Must hold.
     #[schemars(schema_with = "formats::expression")]
     pub rule: String,
+    /// What is said where it does not hold.
     #[schemars(schema_with = "formats::prose")]
     pub message: String,
     /// The parameter that is shown as wrong.
@@ -60,13 +45,19 @@ pub struct Rule {
     pub parameter: Option<String>,
 }
 
+/// What runs containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionEngine {
+    /// The platform's agent on a node, one container.
     NodeAgent,
+    /// The agent on a node, several containers.
     DockerCompose,
+    /// A Kubernetes cluster.
     Kubernetes,
+    /// A Kubernetes cluster, by a chart of the platform.
     Helm,
+    /// dstack.
     Dstack,
 }
 
@@ -102,6 +93,7 @@ impl ExecutionEngine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
+    /// Roles of members, and how many of each.
     #[serde(default)]
     #[schemars(length(max = 8))]
     pub members: Vec<MemberRole>,
@@ -109,19 +101,25 @@ pub struct Topology {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_services: Option<u32>,
+    /// Replicas of one component at most.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_replicas: Option<u32>,
+    /// Members at most.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_members: Option<u32>,
 }
 
+/// How many members have a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemberRole {
+    /// The role.
     pub role: Role,
+    /// At least so many.
     pub min: u32,
+    /// At most so many.
     pub max: u32,
     /// The components that run on a member of this role; empty: all.
     #[serde(default)]
@@ -129,12 +127,17 @@ pub struct MemberRole {
     pub components: Vec<String>,
 }
 
+/// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
+    /// Decides for the others.
     Controller,
+    /// Does the work.
     Worker,
+    /// Takes requests and hands them on.
     Head,
+    /// Each does everything.
     Node,
 }
 
@@ -142,20 +145,25 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
+    /// What `artifact` in a container calls it.
     #[schemars(schema_with = "formats::name")]
     pub name: String,
+    /// The images, the preferred first.
     #[schemars(length(min = 1, max = 32))]
     pub variants: Vec<Variant>,
+    /// What they were made of.
     #[serde(default)]
     pub source: Option<Source>,
 }
 
+/// An image for certain hardware.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// `cpu`, `nvidia-h200`, `amd-rocm`, …
+    /// What a launch calls it: `cpu`, `nvidia-h200`, `amd-rocm` or the like.
     #[schemars(schema_with = "formats::name")]
     pub name: String,
+    /// The image, by digest.
     #[schemars(schema_with = "formats::image_ref")]
     pub image_ref: ImageRef,
     /// The accelerators it is for; empty: none, it runs without GPU.
@@ -165,6 +173,7 @@ pub struct Variant {
     #[serde(default)]
     #[schemars(schema_with = "formats::names", length(max = 64))]
     pub gpu_models: Vec<String>,
+    /// Release notes of this variant; shown where it is chosen.
     #[serde(default)]
     #[schemars(schema_with = "formats::prose")]
     pub notes: Option<String>,
@@ -182,17 +191,24 @@ pub struct Source {
     #[serde(default)]
     #[schemars(schema_with = "formats::prose")]
     pub upstream: Option<String>,
-    /// What a second build needs to give the same bytes.
+    /// What a second build needs to give the same bytes: the base image by digest, the commit, arguments, by name.
     #[serde(default)]
+    #[schemars(schema_with = "build_inputs")]
     pub build_inputs: BTreeMap<String, String>,
+}
+
+fn build_inputs(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": formats::prose(generator) })
 }
 
 /// The supported ways to operate the app, and the scope it expects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
+    /// Who may operate it.
     #[schemars(length(min = 1, max = 2))]
     pub modes: Vec<OperatingMode>,
+    /// How far its control plane reaches.
     #[serde(default)]
     pub scope: ControlPlaneScope,
 }

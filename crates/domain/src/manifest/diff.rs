@@ -23,12 +23,21 @@ pub enum Area {
     Resources,
     /// What the app may do and who reaches it.
     Rights,
+    /// How it is known that it works, and what may be counted on.
+    Checks,
     Notes,
 }
 
 impl Area {
-    pub const ALL: [Self; 6] =
-        [Self::Identity, Self::Parameters, Self::Artifacts, Self::Resources, Self::Rights, Self::Notes];
+    pub const ALL: [Self; 7] = [
+        Self::Identity,
+        Self::Parameters,
+        Self::Artifacts,
+        Self::Resources,
+        Self::Rights,
+        Self::Checks,
+        Self::Notes,
+    ];
 
     pub fn title(self) -> &'static str {
         match self {
@@ -37,6 +46,7 @@ impl Area {
             Self::Artifacts => "Images",
             Self::Resources => "Resources",
             Self::Rights => "What the app may do",
+            Self::Checks => "How it is checked",
             Self::Notes => "Notes",
         }
     }
@@ -125,11 +135,20 @@ fn facts(manifest: &Manifest) -> Facts {
     if let Some(hints) = &manifest.ui_hints {
         for (name, hint) in &hints.fields {
             told.tell(Area::Parameters, name, "warning", &hint.warning);
+            told.tell(Area::Parameters, name, "shown when", &hint.when);
+            told.tell(Area::Parameters, name, "warnings", &hint.warnings);
         }
+    }
+    for step in &manifest.migrations {
+        // Several steps may be for the same versions, and their order counts.
+        let subject = format!("values from {}", step.from.as_str());
+        let place = told.0.get(&(Area::Parameters, subject.clone())).map_or(1, |known| known.len() + 1);
+        told.tell(Area::Parameters, &subject, &format!("step {place}"), step);
     }
     artifacts(manifest, &mut told);
     resources(manifest, &mut told);
     rights(manifest, &mut told);
+    checks(manifest, &mut told);
     told.tell(Area::Notes, "notes", "", &manifest.notes);
     told.tell(Area::Notes, "description", "", &manifest.description);
     for variant in manifest.artifacts.iter().flat_map(|artifact| &artifact.variants) {
@@ -263,6 +282,29 @@ fn rights(manifest: &Manifest, told: &mut Teller) {
     if let Some(operation) = &manifest.operation {
         told.tell(area, "operation", "modes", &operation.modes);
         told.tell(area, "operation", "scope", operation.scope);
+    }
+}
+
+fn checks(manifest: &Manifest, told: &mut Teller) {
+    let area = Area::Checks;
+    if let Some(validation) = &manifest.validation {
+        for test in &validation.smoke {
+            let subject = format!("smoke {}", test.name);
+            told.tell(area, &subject, "component", &test.component);
+            told.tell(area, &subject, "check", &test.check);
+            told.tell(area, &subject, "when", &test.when);
+            told.tell(area, &subject, "seconds", test.timeout_seconds);
+        }
+        for rule in &validation.rules {
+            told.tell(area, &format!("rule {}", rule.rule), "message", &rule.message);
+        }
+        told.tell(area, "readiness gates", "", &validation.readiness_gates);
+    }
+    if let Some(contract) = &manifest.contract {
+        told.tell(area, "contract", "states", &contract.lifecycle_states);
+        told.tell(area, "contract", "failure reasons", &contract.failure_reasons);
+        told.tell(area, "contract", "observed fields", &contract.observability.fields);
+        told.tell(area, "contract", "metrics", &contract.observability.metrics);
     }
 }
 

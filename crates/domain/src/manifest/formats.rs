@@ -9,6 +9,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::amount::Mib;
 use super::version::{self, Version};
+use super::version_range::{self, VersionRange};
 use crate::text::{DisplayName, Refused, Slug, is_deceptive};
 
 macro_rules! formats {
@@ -41,6 +42,10 @@ formats! {
     expression(check_expression), MAX_EXPRESSION, "^[^\\u0000]+$";
     mount_path(check_mount_path), 512, "^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$";
     url_path(check_url_path), 1024, "^/[!-~]*$";
+    request_path(check_request_path), 1024, "^/[^\\u0000]*$";
+    fragment(check_fragment), MAX_FRAGMENT, "^[^\\u0000]+$";
+    metric_name(check_metric_name), 128, "^[a-zA-Z_:][a-zA-Z0-9_:]*$";
+    version_range(check_version_range), version_range::MAX, version_range::PATTERN;
     content_policy(check_content_policy), 2048, "^[a-z-]+( [!-~]+)*(; [a-z-]+( [!-~]+)*)*$";
 }
 
@@ -56,11 +61,13 @@ lists! {
     names of name;
     parameter_names of parameter_name;
     arguments of argument;
+    metric_names of metric_name;
 }
 
 const MAX_PROSE: usize = 8 * 1024;
 const MAX_ARGUMENT: usize = 32 * 1024;
 const MAX_EXPRESSION: usize = 1024;
+const MAX_FRAGMENT: usize = 4 * 1024;
 
 fn refused(code: &'static str, message: impl Into<String>) -> Refused {
     Refused { code, message: message.into() }
@@ -142,6 +149,40 @@ fn check_expression(text: &str) -> Result<(), Refused> {
         return Err(refused("invalid_value", "An expression has 1 to 1024 bytes, without NUL."));
     }
     Ok(())
+}
+
+fn check_version_range(text: &str) -> Result<(), Refused> {
+    VersionRange::parse(text).map(drop)
+}
+
+/// A path that may hold expressions; what stands between them is looked at where expressions are.
+fn check_request_path(text: &str) -> Result<(), Refused> {
+    if text.starts_with('/') && text.len() <= 1024 && !text.contains('\0') {
+        return Ok(());
+    }
+    Err(refused("invalid_value", "A path starts with / and has at most 1024 bytes."))
+}
+
+/// A text that is sent or looked for; to look for nothing would always find it.
+fn check_fragment(text: &str) -> Result<(), Refused> {
+    if text.is_empty() || text.len() > MAX_FRAGMENT || text.contains('\0') {
+        return Err(refused("invalid_value", "Use 1 byte to 4 KiB, without NUL."));
+    }
+    Ok(())
+}
+
+fn check_metric_name(text: &str) -> Result<(), Refused> {
+    let clean = (1..=128).contains(&text.len())
+        && !text.as_bytes()[0].is_ascii_digit()
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b':');
+    if clean {
+        Ok(())
+    } else {
+        Err(refused(
+            "invalid_value",
+            "A metric is 1 to 128 letters, digits, underscores and colons, and starts with no digit.",
+        ))
+    }
 }
 
 fn check_mount_path(text: &str) -> Result<(), Refused> {

@@ -13,24 +13,30 @@
 
 mod amount;
 mod blocks;
+mod contract;
 mod delivery;
 pub mod diff;
 mod envelope;
+mod examples;
 mod forbidden;
 mod formats;
 pub mod ladder;
 mod lint;
+mod migration;
 mod parameters;
 mod places;
 mod profile;
 mod read;
+mod reference;
 mod runtime;
 mod schema;
 mod scope;
 mod secrets;
+mod smoke;
 #[cfg(test)]
 pub(crate) mod tests;
 mod version;
+mod version_range;
 mod walk;
 mod yaml;
 
@@ -43,22 +49,25 @@ pub use blocks::{
     AccessNotes, Addon, AddonKind, Dashboard, GpuPlacement, Injection, Mount, MountKind, OutputCommand,
     OutputEndpoint, Outputs, PlacementIntent, Resources, SecretKind, SecretNeed,
 };
+pub use contract::{Contract, Observability, ObservedField};
 pub use delivery::{
-    Artifact, ControlPlaneScope, ExecutionEngine, MemberRole, OperatingMode, Operation, Role, Rule,
-    SmokeTest, Source, Topology, Validation, Variant,
+    Artifact, ControlPlaneScope, ExecutionEngine, MemberRole, OperatingMode, Operation, Role, Rule, Source,
+    Topology, Validation, Variant,
 };
 pub use envelope::{
     ArtifactKind, CapacityShape, Compatibility, ExtensionKind, Manifest, MeterKind, Metering, SupportLevel,
     Ui,
 };
 pub use lint::{Allowed, CODES, Code, Internet, RENDERERS, Severity, advise, find_code, lint};
+pub use migration::{Migration, migrate};
 pub use parameters::{
-    FieldHint, HintGroup, ItemType, Items, Parameter, ParameterFormat, ParameterOwner, ParameterType,
-    UiHints, Widget,
+    FieldHint, FieldWarning, HintGroup, ItemType, Items, Parameter, ParameterFormat, ParameterOwner,
+    ParameterType, UiHints, Widget,
 };
 pub use places::{Mark, Place, Places, Position, position};
 pub use profile::{Component, Image, MAIN, Profile};
 pub use read::{Format, MAX_BYTES};
+pub use reference::reference;
 pub use runtime::{
     ComponentClass, EndpointPolicy, EnvVar, Expose, Frame, ManifestComponent, Minima, Port, Probe,
     RuntimeBackend, RuntimeProfile,
@@ -66,7 +75,9 @@ pub use runtime::{
 pub use schema::{SCHEMA_FILE, json_schema};
 pub use scope::{NamedEndpoint, Scope};
 pub use secrets::looks_like_secret;
+pub use smoke::{HttpMethod, SmokeCheck, SmokeTest};
 pub use version::Version;
+pub use version_range::VersionRange;
 
 use crate::artifact::RegistryNames;
 use crate::event::canonical;
@@ -148,9 +159,16 @@ pub fn check(bytes: &[u8], format: Format, registry: &RegistryNames) -> Result<D
 
 /// Names that are keys, which the walk takes as they come.
 fn map_keys(value: &Value) -> Vec<FieldError> {
-    let keys = value["parameters"].as_object().into_iter().flat_map(|map| map.keys());
-    keys.filter_map(|key| {
-        formats::check_parameter_name(key).err().map(|no| no.at(&walk::join("/parameters", key)))
+    let mut maps = vec![("/parameters".to_owned(), &value["parameters"])];
+    for (index, step) in value["migrations"].as_array().into_iter().flatten().enumerate() {
+        maps.push((format!("/migrations/{index}/rename"), &step["rename"]));
+        maps.push((format!("/migrations/{index}/set"), &step["set"]));
+    }
+    let keys = maps
+        .iter()
+        .flat_map(|(at, map)| map.as_object().into_iter().flatten().map(move |(key, _)| (at, key)));
+    keys.filter_map(|(at, key)| {
+        formats::check_parameter_name(key).err().map(|no| no.at(&walk::join(at, key)))
     })
     .collect()
 }

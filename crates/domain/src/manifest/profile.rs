@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::runtime::Container;
 use super::{
     ComponentClass, EnvVar, ExecutionEngine, Manifest, Mib, Minima, Mount, PlacementIntent, Port, Range,
-    RuntimeBackend, Vcpu,
+    RuntimeBackend, Variant, Vcpu,
 };
 
 /// The name of the component that a plain manifest becomes.
@@ -188,6 +188,14 @@ impl Manifest {
             images.insert(0, Image { variant: None, reference, accelerators, gpu_models: Vec::new() });
         }
         images
+    }
+
+    /// What the manifest says of an image that it names as a variant.
+    pub fn variant_of(&self, image: &Image) -> Option<&Variant> {
+        let variants = self.artifacts.iter().flat_map(|artifact| &artifact.variants);
+        variants.into_iter().find(|variant| {
+            Some(&variant.name) == image.variant.as_ref() && variant.image_ref == image.reference
+        })
     }
 
     /// What family runs it: said by the runtime profile, or by the engines and the number of components.

@@ -27,19 +27,24 @@ macro_rules! with_container_fields {
             #[serde(default)]
             #[schemars(schema_with = "formats::arguments", length(max = 256))]
             pub command: Vec<String>,
+            /// Variables of the process, each once.
             #[serde(default)]
             #[schemars(length(max = 256))]
             pub env: Vec<EnvVar>,
+            /// Ports that the process listens on; others are not reached.
             #[serde(default)]
             #[schemars(length(max = 32))]
             pub ports: Vec<Port>,
+            /// What the container cannot run without.
             #[serde(default)]
             pub resources: Minima,
             /// Unless said otherwise the image's own user, and never root.
             #[serde(default)]
             pub user: RunAs,
+            /// Whether the image is read only; what is written then needs `tmpfs`, `scratch` or a mount.
             #[serde(default)]
             pub read_only_root: bool,
+            /// Folders in memory.
             #[serde(default)]
             #[schemars(length(max = 32))]
             pub tmpfs: Vec<Tmpfs>,
@@ -47,22 +52,27 @@ macro_rules! with_container_fields {
             #[serde(default)]
             #[schemars(length(max = 32))]
             pub scratch: Vec<Scratch>,
+            /// Running means that this passes; without it, that the process was started.
             #[serde(default)]
             pub readiness: Option<Probe>,
+            /// What fails this is restarted, as often as `restart` allows.
             #[serde(default)]
             pub liveness: Option<Probe>,
-            /// From the start of the first container until readiness.
+            /// From the start of the first container until readiness; 300 if left out.
             #[serde(default)]
             #[schemars(range(min = 1, max = 86400))]
             pub readiness_deadline_seconds: Option<u32>,
-            /// From the request to end until the end is forced.
+            /// From the request to end until the end is forced; 10 if left out.
             #[serde(default)]
             #[schemars(range(max = 600))]
             pub stop_grace_seconds: Option<u32>,
+            /// How often it is restarted when it ends by itself; 3 times within 600 seconds if left out.
             #[serde(default)]
             pub restart: Option<RestartBudget>,
+            /// Where it may connect to beyond its own instance.
             #[serde(default)]
             pub egress: Egress,
+            /// Processes and threads at most; 4096 if left out.
             #[serde(default)]
             #[schemars(range(min = 1, max = 1_000_000))]
             pub pids: Option<u32>,
@@ -97,7 +107,9 @@ macro_rules! with_container_fields {
 with_container_fields! {
     /// The one container of a plain manifest.
     pub struct RuntimeProfile {
+        /// What family runs it.
         pub kind: RuntimeBackend,
+        /// The image, by digest.
         #[schemars(schema_with = "formats::image_ref")]
         pub image_ref: ImageRef,
     }
@@ -106,8 +118,10 @@ with_container_fields! {
 with_container_fields! {
     /// One container role of a composition.
     pub struct ManifestComponent {
+        /// What other blocks and other components call it; also its host name.
         #[schemars(schema_with = "formats::name")]
         pub name: String,
+        /// What it may do and what its loss means.
         #[serde(default)]
         pub class: ComponentClass,
         /// Either this or `artifact`.
@@ -122,13 +136,16 @@ with_container_fields! {
         #[serde(default)]
         #[schemars(schema_with = "formats::name")]
         pub lane: Option<String>,
+        /// GPUs of its own.
         #[serde(default)]
         pub gpu_count: Option<Range<u32>>,
+        /// Over how many of its GPUs one model is split.
         #[serde(default)]
         pub tensor_parallel: Option<Range<u32>>,
         /// The memory that each of its GPUs must have.
         #[serde(default)]
         pub min_gpu_memory_mib: Option<Mib>,
+        /// How many of it run.
         #[serde(default)]
         pub replicas: Option<Range<u32>>,
         /// Runs only where this holds.
@@ -174,24 +191,32 @@ pub enum ComponentClass {
     Addon,
 }
 
+/// A variable of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvVar {
+    /// Its name.
     #[schemars(schema_with = "formats::env_name")]
     pub name: String,
+    /// Its value: text with `${…}`, or `secret://name`.
     #[schemars(schema_with = "formats::argument")]
     pub value: String,
+    /// Set only where this holds.
     #[serde(default)]
     #[schemars(schema_with = "formats::expression")]
     pub when: Option<String>,
 }
 
+/// A port that the process listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
+    /// Its number in the container.
     #[schemars(range(min = 1))]
     pub container: u16,
+    /// Who reaches it.
     pub expose: Expose,
+    /// What launches, outputs and expressions call it; `port-<number>` if left out.
     #[serde(default)]
     #[schemars(schema_with = "formats::name")]
     pub name: Option<String>,
@@ -208,15 +233,16 @@ pub struct EndpointPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "formats::content_policy")]
     pub content_security_policy: Option<String>,
+    /// Who may show the page in a frame.
     #[serde(default)]
     pub frame: Frame,
     /// Mebibytes of one request's body; unlimited if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub max_body_mib: Option<u32>,
-    /// Requests and sockets at one time.
+    /// Requests and sockets at one time; 16384, the most that the gateway has for one endpoint, if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 20_000))]
+    #[schemars(range(min = 1, max = 16_384))]
     pub max_connections: Option<u32>,
 }
 
@@ -227,6 +253,7 @@ pub enum Frame {
     /// The platform's own pages.
     #[default]
     Portal,
+    /// Nobody: the page opens in a tab of its own.
     Nobody,
 }
 
@@ -269,19 +296,25 @@ impl Expose {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Minima {
+    /// Memory without which it does not run.
     #[serde(default)]
     pub min_memory_mib: Option<Mib>,
+    /// Processor cores without which it does not run.
     #[serde(default)]
     pub min_vcpu: Option<Vcpu>,
 }
 
+/// How it is known that a container does its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
+    /// What is done.
     pub check: Check,
+    /// Milliseconds from one time to the next.
     #[serde(default = "one_second")]
     #[schemars(range(min = 50, max = 3_600_000))]
     pub interval_ms: u32,
+    /// Milliseconds after which it has failed.
     #[serde(default = "one_second")]
     #[schemars(range(min = 50, max = 600_000))]
     pub timeout_ms: u32,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::Manifest;
+use super::{Manifest, examples};
 
 pub const SCHEMA_FILE: &str = "launchable_oci_workload_profile.v1.schema.json";
 
@@ -26,9 +26,22 @@ fn build() -> Value {
     without_null(&mut schema);
     schema["$id"] = json!(SCHEMA_FILE);
     schema["title"] = json!("GPUaaS workload profile manifest, version 1");
+    add_examples(&mut schema);
     // The two ways to say what runs exclude each other.
     schema["not"] = json!({ "required": ["runtime_profile", "components"] });
     schema
+}
+
+/// Editors show them, and offer them where a block begins.
+fn add_examples(schema: &mut Value) {
+    let values = |name: &str| examples::of(name).map(|example| example.value.clone()).collect::<Vec<_>>();
+    schema["examples"] = json!(values(examples::WHOLE));
+    for (name, block) in schema["$defs"].as_object_mut().into_iter().flatten() {
+        let values = values(name);
+        if !values.is_empty() {
+            block["examples"] = json!(values);
+        }
+    }
 }
 
 /// What is not there is left out: `null` is no value of any field, so the schema need not mention it.

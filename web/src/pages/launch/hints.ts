@@ -12,7 +12,8 @@ const FITTING: Record<string, string[]> = {
 
 /**
  * Hints change how a form looks and never whether it works (B-02): a widget that does not fit its field, or that needs
- * choices or bounds the field does not have, is left out. Lists are written one entry per line.
+ * choices or bounds the field does not have, is left out. Lists are written one entry per line. A field of any type can be hidden; it
+ * keeps its value.
  */
 export function safeHints(schema: Values, hints: Values): Values {
   const properties = record(schema.properties);
@@ -24,6 +25,10 @@ export function safeHints(schema: Values, hints: Values): Values {
     const type = String(property.type);
     const hint = { ...record(hints[name]) };
     const widget = hint['ui:widget'];
+    if (widget === 'hidden') {
+      safe[name] = hint;
+      continue;
+    }
     const fits =
       FITTING[type]?.includes(String(widget)) &&
       (!['select', 'radio'].includes(String(widget)) || Array.isArray(property.enum) || type === 'boolean') &&

@@ -250,7 +250,11 @@ function FieldTemplate(props: FieldTemplateProps) {
       <div id={`${props.id}-about`}>
         {props.rawDescription && <p className="hint">{props.rawDescription}</p>}
         {typeof props.rawHelp === 'string' && <p className="hint">{props.rawHelp}</p>}
-        {warning && <p className="hint warning">{warning}</p>}
+        {warning?.split('\n').map((line) => (
+          <p key={line} className="hint warning">
+            {line}
+          </p>
+        ))}
         {problems.map((problem) => (
           <p key={problem} className="field-problem">
             {problem}
@@ -263,7 +267,9 @@ function FieldTemplate(props: FieldTemplateProps) {
 
 function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
   const groups = new Map<string, ReactNode[]>();
-  for (const property of props.properties) {
+  // A group of which every field is hidden is not shown; the values stay in the form all the same.
+  const hidden = props.properties.filter((property) => property.hidden);
+  for (const property of props.properties.filter((property) => !property.hidden)) {
     const hints = props.uiSchema?.[property.name] as UiSchema | undefined;
     const group = String(hints?.['ui:group'] ?? '');
     groups.set(group, [...(groups.get(group) ?? []), property.content]);
@@ -282,6 +288,7 @@ function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
           </fieldset>
         ),
       )}
+      {hidden.map((property) => property.content)}
     </>
   );
 }

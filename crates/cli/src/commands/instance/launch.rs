@@ -126,7 +126,9 @@ impl ChoiceArgs {
     /// The same where there is no platform: it has no presets and no volumes.
     pub(crate) fn offline(&self) -> Result<Wish> {
         if self.preset.is_some() {
-            return Err(Failure::usage("a preset is kept by a platform; here there is none").fix("use --values FILE"));
+            return Err(
+                Failure::usage("a preset is kept by a platform; here there is none").fix("use --values FILE")
+            );
         }
         if let Some((place, _)) = self.mounts.iter().find(|(_, source)| *source != Mounted::Scratch) {
             return Err(Failure::usage(format!("there is no volume for {place} without a platform"))
@@ -277,7 +279,8 @@ pub(super) async fn plan(session: &Session<'_>, launch: LaunchArgs) -> Result<()
     if shown.plan.check_engine().is_ok() {
         printer.note("Nothing was changed. Launch exactly this with `instance create` and --plan-digest.");
     } else {
-        printer.note("Nothing was changed. No engine of this platform runs it yet; the rest of the plan holds.");
+        printer
+            .note("Nothing was changed. No engine of this platform runs it yet; the rest of the plan holds.");
     }
     Ok(())
 }

@@ -343,7 +343,11 @@ fn defaults_come_from_project_and_site() {
         ]
     );
     let back = scene.try_form(&wanting(json!({"context": 4096, "model": "c/d"}))).unwrap().1;
-    assert_eq!(Value::Object(back.values), json!({"context": 4096}), "the app's own default is a choice here");
+    assert_eq!(
+        Value::Object(back.values),
+        json!({"context": 4096}),
+        "the app's own default is a choice here"
+    );
     let given = scene.plan(0, &wanting(json!({"context": 4096})).wish).unwrap();
     assert_eq!((&given.values["context"], &given.values["model"]), (&json!(4096), &json!("c/d")));
 }

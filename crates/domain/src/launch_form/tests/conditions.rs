@@ -133,3 +133,35 @@ fn what_cannot_be_computed_is_told() {
         form.errors
     );
 }
+
+/// B-02: hints hide, show and warn by what was chosen. A hidden field keeps its value, and one with a fault is shown.
+#[test]
+fn hints_hide_and_warn_by_what_was_chosen() {
+    let mut document = with_parameters(json!({
+        "mode": {"type": "string", "enum": ["plain", "custom"], "default": "plain"},
+        "seed": {"type": "integer", "default": 7, "minimum": 0},
+        "length": {"type": "integer", "default": 4096},
+    }));
+    document["ui_hints"] = json!({"fields": {
+        "seed": {"widget": "text", "when": "params.mode == 'custom'"},
+        "length": {"warning": "Takes memory.", "warnings": [
+            {"when": "params.length > 8192", "message": "Slow."},
+            {"when": "params.mode == 'custom'", "message": "Untried."},
+        ]},
+    }});
+    let scene = Scene::of(&document);
+    let of = |values: Value| scene.with_values(values);
+    let plain = of(json!({"seed": 9}));
+    assert_eq!(plain.ui_schema["seed"], json!({"ui:widget": "hidden"}));
+    assert_eq!((&plain.values["seed"], plain.launchable), (&json!(9), true), "it keeps its value");
+    assert!(offered(&plain).contains(&"seed"), "and the schema its field");
+    assert_eq!(plain.ui_schema["length"], json!({"ui:warning": "Takes memory."}));
+    let custom = of(json!({"mode": "custom", "length": 9000}));
+    assert_eq!(custom.ui_schema["seed"], json!({"ui:widget": "text"}));
+    assert_eq!(custom.ui_schema["length"]["ui:warning"], "Takes memory.\nSlow.\nUntried.");
+    let wrong = of(json!({"seed": -1}));
+    assert_eq!(wrong.ui_schema["seed"], json!({"ui:widget": "text"}), "who mends a form must see it");
+    let unknown = of(json!({"mode": "strange"}));
+    assert_eq!(unknown.ui_schema["seed"], json!({"ui:widget": "text"}), "what cannot be told yet is shown");
+    assert_eq!(errors(&unknown), [("/values/mode", "invalid_value")], "and brings no fault of its own");
+}

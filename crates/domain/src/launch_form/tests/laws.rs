@@ -69,7 +69,10 @@ fn any_parameters() -> impl Strategy<Value = Value> {
 fn any_hints(names: &[String]) -> impl Strategy<Value = Value> + use<> {
     let some = || prop::sample::subsequence(names.to_vec(), 0..=names.len()).prop_shuffle();
     (some(), some(), some()).prop_map(|(order, group, fields)| {
-        let hint = |name: String| (name, json!({"widget": "text", "help": "Help.", "warning": "Careful."}));
+        let hint = |name: String| (name, json!({
+            "widget": "text", "help": "Help.", "warning": "Careful.", "when": "resources.gpu_count > 100",
+            "warnings": [{"when": "resources.gpu_count < 100", "message": "Few."}]
+        }));
         json!({
             "order": order,
             "groups": [{"title": "One", "parameters": group}],

@@ -45,11 +45,13 @@ pub fn advise(manifest: &Manifest) -> Vec<FieldError> {
 /// A port that only the instance itself reaches, in which nothing asks for it.
 fn ports(manifest: &Manifest, found: &mut Faults) {
     let asked = |container: Container<'_>, number: u16, name: Option<&str>| {
-        let probes =
-            [container.readiness, container.liveness].into_iter().flatten().map(|probe| &probe.check);
+        let probes = [container.readiness, container.liveness].into_iter().flatten();
         let smoke = manifest.validation.iter().flat_map(|validation| &validation.smoke);
-        let smoke = smoke.filter(|test| test.component.as_deref() == name).map(|test| &test.check);
-        probes.chain(smoke).any(|check| port_of(check) == Some(number))
+        // Where there is one container only, nobody needs to name it.
+        let is_asked = |asked: &str| name.is_none_or(|name| name == asked);
+        let smoke = smoke.filter(|test| test.component.as_deref().is_none_or(is_asked));
+        let ports = probes.map(|probe| port_of(&probe.check)).chain(smoke.map(|test| test.check.port()));
+        ports.into_iter().flatten().any(|port| port == number)
     };
     let mut add = |at: &str, container: Container<'_>, name: Option<&str>| {
         for (index, port) in container.ports.iter().enumerate() {

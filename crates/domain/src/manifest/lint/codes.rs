@@ -70,6 +70,11 @@ pub const CODES: &[Code] = &[
         "`components` has a single entry.",
         "move its fields into `runtime_profile`, with `kind: launchable_oci`",
     ),
+    error(
+        "contract_incomplete",
+        "The states of the contract lack one that the rest of it needs.",
+        "add `running`, and `failed` where there are `failure_reasons`; or leave `lifecycle_states` out",
+    ),
     warning(
         "cpu_variant_missing",
         "An app that is offered without GPUs has only variants for accelerators.",
@@ -187,6 +192,16 @@ pub const CODES: &[Code] = &[
         "Not `registry/repository` before the digest.",
         "write registry, repository and digest: `registry.example.org/apps/name@sha256:…`",
     ),
+    error(
+        "migration_conflict",
+        "One step of `migrations` speaks of a name twice.",
+        "keep one of the two, or put the second into a step of its own after this one",
+    ),
+    error(
+        "migration_not_below",
+        "A step of `migrations` is for this version or for later ones.",
+        "write `from` with an upper bound that is not above `version`, as in `<2.0.0`",
+    ),
     error("min_above_max", "A minimum is above its maximum.", "swap the two, or leave one out"),
     error("missing_field", "A needed field is not there.", "add it here"),
     error(
@@ -226,7 +241,7 @@ pub const CODES: &[Code] = &[
     ),
     error(
         "probe_port_not_declared",
-        "A probe asks a port that the component does not declare.",
+        "A probe or smoke test asks a port that the component does not declare.",
         "add the port to `ports`, with `expose: internal` if nobody else needs it",
     ),
     error(

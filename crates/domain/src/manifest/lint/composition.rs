@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpuaas_agent_protocol::spec::{MAX_COMPONENTS, is_denied_env};
 
 use super::Faults;
-use super::container::probe;
 use crate::manifest::{Injection, MAIN, Manifest, Topology};
 
 /// Members of one instance, whatever a topology says.
 const MAX_MEMBERS: u32 = 64;
+/// Inputs of a build that a manifest names.
+const MAX_BUILD_INPUTS: usize = 64;
 /// Containers of one role, whatever a topology says.
 const MAX_REPLICAS: u32 = 64;
 
@@ -34,6 +35,10 @@ fn images(manifest: &Manifest, faults: &mut Faults) {
     for (index, artifact) in manifest.artifacts.iter().enumerate() {
         let names = artifact.variants.iter().map(|variant| variant.name.as_str());
         faults.names(&format!("/artifacts/{index}/variants"), names);
+        if artifact.source.as_ref().is_some_and(|source| source.build_inputs.len() > MAX_BUILD_INPUTS) {
+            let at = format!("/artifacts/{index}/source/build_inputs");
+            faults.add(at, "out_of_range", format!("At most {MAX_BUILD_INPUTS} inputs."));
+        }
     }
     let known = manifest.artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
     for (at, container) in manifest.containers() {
@@ -174,14 +179,6 @@ fn validation(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Fau
     for (index, test) in validation.smoke.iter().enumerate() {
         let at = format!("/validation/smoke/{index}");
         component_of(&at, test.component.as_deref(), components, faults);
-        let named =
-            manifest.components.iter().find(|one| Some(one.name.as_str()) == test.component.as_deref());
-        let container = named.map(super::super::runtime::ManifestComponent::container).or_else(|| {
-            manifest.runtime_profile.as_ref().map(super::super::runtime::RuntimeProfile::container)
-        });
-        if let Some(container) = container {
-            probe(&format!("{at}/check"), &test.check, container, faults);
-        }
     }
     faults.references("/validation/readiness_gates", &validation.readiness_gates, components, "component");
     let parameters = manifest.parameters.keys().map(String::as_str).collect();

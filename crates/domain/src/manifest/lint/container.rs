@@ -73,7 +73,7 @@ fn ports(at: &str, container: Container<'_>, faults: &mut Faults) {
     }
 }
 
-pub(super) fn probe(at: &str, check: &Check, container: Container<'_>, faults: &mut Faults) {
+fn probe(at: &str, check: &Check, container: Container<'_>, faults: &mut Faults) {
     let port = match check {
         Check::Http { port, path } => {
             if !path.starts_with('/') || path.len() > 1024 || !path.bytes().all(|b| b.is_ascii_graphic()) {

@@ -8,7 +8,7 @@ use crate::expression::template::{Raw, split};
 use crate::expression::{Code, Expression, Fault, Span, Template, Type, Types};
 use crate::manifest::runtime::Container;
 use crate::manifest::walk::join;
-use crate::manifest::{Manifest, Scope};
+use crate::manifest::{FieldHint, Manifest, Scope, SmokeTest};
 
 /// The parser is the slowest part of reading a manifest: a name, value or sign takes it some 3 µs, so that all of them take
 /// less than 50 ms.
@@ -36,6 +36,12 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     }
     for (index, output) in manifest.outputs.iter().flat_map(|outputs| &outputs.commands).enumerate() {
         lint.command(&format!("/outputs/commands/{index}/command"), &output.command, &instance);
+    }
+    for (index, test) in manifest.validation.iter().flat_map(|validation| &validation.smoke).enumerate() {
+        lint.smoke(&format!("/validation/smoke/{index}"), test, &instance);
+    }
+    for (name, hint) in manifest.ui_hints.iter().flat_map(|hints| &hints.fields) {
+        lint.hint(&join("/ui_hints/fields", name), hint, &choices);
     }
     cycles(&uses, faults);
 }
@@ -155,6 +161,36 @@ impl Lint<'_> {
                 let message = "No secret stands in a command, where others can read it; use a variable.";
                 self.unfit(&at, argument, message);
             }
+        }
+    }
+
+    fn smoke(&mut self, at: &str, test: &SmokeTest, types: &Types) {
+        if let Some(when) = &test.when {
+            self.condition(&format!("{at}/when"), when, types);
+        }
+        self.command(&format!("{at}/check/command"), test.check.command(), types);
+        for (field, text) in test.check.texts() {
+            let at = format!("{at}/check/{field}");
+            match self.template(&at, text, types) {
+                Some(Type::Secret) => {
+                    self.unfit(&at, text, "No secret stands in a smoke test, whose words are written down.");
+                }
+                Some(kind) if !kind.has_text() => {
+                    let message = format!("This must be text; it is {}. Use join.", kind.name());
+                    self.unfit(&at, text, &message);
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// Hints are evaluated where values are chosen, so they see what parameters see.
+    fn hint(&mut self, at: &str, hint: &FieldHint, types: &Types) {
+        if let Some(when) = &hint.when {
+            self.condition(&format!("{at}/when"), when, types);
+        }
+        for (index, warning) in hint.warnings.iter().enumerate() {
+            self.condition(&format!("{at}/warnings/{index}/when"), &warning.when, types);
         }
     }
 

@@ -5,10 +5,13 @@ mod class;
 mod codes;
 mod composition;
 mod container;
+mod contract;
 mod expressions;
 mod images;
+mod migrations;
 mod parameters;
 mod resources;
+mod smoke;
 
 use std::collections::BTreeSet;
 
@@ -39,6 +42,9 @@ pub fn lint(manifest: &Manifest, registry: Option<&RegistryNames>) -> Vec<FieldE
     class::check(manifest, &mut faults);
     resources::check(manifest, &mut faults);
     parameters::check(manifest, &mut faults);
+    smoke::check(manifest, &mut faults);
+    migrations::check(manifest, &mut faults);
+    contract::check(manifest, &mut faults);
     expressions::check(manifest, &mut faults);
     super::tidy(faults.list)
 }

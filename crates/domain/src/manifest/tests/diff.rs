@@ -53,6 +53,32 @@ fn what_people_choose_get_pay_and_allow_is_told() {
     );
 }
 
+/// A-22, E-17: what is checked, promised and done to older values is told too.
+#[test]
+fn checks_migrations_and_promises_are_told() {
+    let mut after = with(composition(), "/validation/smoke/1/check/prompt", json!("Say yes."));
+    after["validation"]["smoke"].as_array_mut().unwrap().remove(0);
+    after = with(after, "/migrations/1", json!({"from": "<2.0.0-rc.1", "remove": ["seed"]}));
+    after = with(after, "/contract/failure_reasons", json!(["out_of_memory"]));
+    after = with(after, "/ui_hints/fields/context", json!({"when": "params.model == 'a/b'"}));
+    after = with(
+        after,
+        "/ui_hints/fields/context/warnings",
+        json!([{"when": "params.context > 9000", "message": "Slow."}]),
+    );
+    assert_eq!(
+        told(&composition(), &after),
+        [
+            r#"Parameters Changed context shown when: - > "params.model == 'a/b'""#,
+            r#"Parameters Changed context warnings: - > [{"message":"Slow.","when":"params.context > 9000"}]"#,
+            r#"Parameters Changed values from <2.0.0-rc.1 step 2: - > {"from":"<2.0.0-rc.1","remove":["seed"]}"#,
+            r#"Checks Changed contract failure reasons: ["readiness_timeout"] > ["out_of_memory"]"#,
+            r#"Checks Changed smoke chat check: {"kind":"openai_chat","model":"${params.model}","path":"/v1/chat/completions","port":8080,"prompt":"Hello."} > {"kind":"openai_chat","model":"${params.model}","path":"/v1/chat/completions","port":8080,"prompt":"Say yes."}"#,
+            r#"Checks Removed smoke models: {"check":{"kind":"http","path":"/v1/models","port":8080},"component":"gateway","seconds":60} > -"#,
+        ]
+    );
+}
+
 #[test]
 fn another_registry_is_no_other_image_and_another_digest_is() {
     let moved = |value: Value| -> Value {

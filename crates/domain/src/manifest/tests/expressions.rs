@@ -18,20 +18,29 @@ fn rich() -> Value {
         ("/components/1/env/1", json!({"name": "MODE", "value": "x"})),
         ("/addons/0/name", json!("metrics-exporter")),
         ("/outputs/dashboards/0/addon", json!("metrics-exporter")),
+        ("/ui_hints/fields/packages/warnings", json!([{"when": "params.fast", "message": "Slow."}])),
+        ("/validation/smoke/0/check/method", json!("POST")),
     ] {
         document = with(document, pointer, value);
     }
     document
 }
 
-const CONDITIONS: [&str; 4] = [
+const CONDITIONS: [&str; 7] = [
     "/parameters/hub_token/when",
     "/validation/rules/0/rule",
     "/components/1/when",
     "/components/1/env/1/when",
+    "/ui_hints/fields/packages/when",
+    "/ui_hints/fields/packages/warnings/0/when",
+    "/validation/smoke/0/when",
 ];
-const TEXTS: [&str; 3] =
-    ["/components/1/command/1", "/components/1/env/1/value", "/outputs/commands/0/command/1"];
+const TEXTS: [&str; 4] = [
+    "/components/1/command/1",
+    "/components/1/env/1/value",
+    "/outputs/commands/0/command/1",
+    "/validation/smoke/0/check/body",
+];
 
 #[test]
 fn the_composition_of_these_tests_is_good() {
@@ -101,6 +110,8 @@ fn names_are_known_where_they_can_be() {
         ("/parameters/hub_token/when", "placement.accelerator == 'nvidia'", true),
         ("/validation/rules/0/rule", "endpoints.api.port == 1", true),
         ("/validation/rules/0/rule", "resources.gpu_count > 1 && addons['metrics-exporter']", false),
+        ("/ui_hints/fields/packages/when", "placement.accelerator == 'nvidia'", true),
+        ("/validation/smoke/0/when", "placement.lanes.a.gpu_count > 1", false),
         ("/components/1/when", "placement.accelerator == 'nvidia'", false),
         ("/components/1/when", "placement.lanes.a.gpu_count > 1", true),
         ("/components/1/when", "endpoints.api.port == 1", true),

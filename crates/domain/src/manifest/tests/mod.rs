@@ -3,13 +3,17 @@
 mod advice;
 mod apps;
 mod codes;
+mod contract;
 mod diff;
 mod expressions;
 mod golden;
 mod laws;
+mod migrations;
 mod places;
 mod reading;
 mod refusals;
+mod schema;
+mod smoke;
 
 use serde_json::{Value, json};
 
@@ -124,7 +128,13 @@ pub(crate) fn composition() -> Value {
             "access": {"private": "Forward the port.", "proxy": "Open the page."}
         },
         "validation": {
-            "smoke": [{"name": "models", "component": "gateway", "check": {"kind": "http", "port": 8080, "path": "/v1/models"}}],
+            "smoke": [
+                {"name": "models", "component": "gateway", "check": {"kind": "http", "port": 8080, "path": "/v1/models"}},
+                {
+                    "name": "chat", "component": "gateway", "when": "resources.gpu_count >= 2", "timeout_seconds": 120,
+                    "check": {"kind": "openai_chat", "port": 8080, "model": "${params.model}", "prompt": "Hello."}
+                }
+            ],
             "rules": [{"rule": "params.context <= 32768 || params.model == 'a/b'", "message": "Too long.", "parameter": "context"}],
             "readiness_gates": ["gateway"]
         },
@@ -138,7 +148,15 @@ pub(crate) fn composition() -> Value {
             ],
             "source": {"dockerfile": "images/server/Dockerfile", "upstream": "server 1.2", "build_inputs": {"base": "x"}}
         }],
-        "operation": {"modes": ["tenant_dedicated"], "scope": "project"}
+        "operation": {"modes": ["tenant_dedicated"], "scope": "project"},
+        "migrations": [{
+            "from": "<2.0.0-rc.1", "rename": {"model_name": "model"}, "remove": ["legacy"], "set": {"context": 8192}
+        }],
+        "contract": {
+            "lifecycle_states": ["created", "starting", "running", "stopping", "stopped", "failed"],
+            "failure_reasons": ["readiness_timeout"],
+            "observability": {"fields": ["app_instance_id", "correlation_id"], "metrics": ["requests_total"]}
+        }
     })
 }
 
