@@ -14,7 +14,7 @@ const FITTING: Record<string, string[]> = {
  * Hints change how a form looks and never whether it works (B-02): a widget that does not fit its field, or that needs
  * choices or bounds the field does not have, is left out. Lists are written one entry per line.
  */
-export function safeHints(schema: Values, hints: Values): Values {
+export function safeHints(schema: Values, hints: Values, sources: Record<string, string> = {}): Values {
   const properties = record(schema.properties);
   const safe: Values = {};
   const order = hints['ui:order'];
@@ -30,6 +30,8 @@ export function safeHints(schema: Values, hints: Values): Values {
       (widget !== 'range' || (typeof property.minimum === 'number' && typeof property.maximum === 'number'));
     if (widget !== undefined && !fits) delete hint['ui:widget'];
     if (type === 'array') hint['ui:widget'] = 'lines';
+    // The app's own default needs no word.
+    if (sources[name] === 'project' || sources[name] === 'site') hint['ui:source'] = sources[name];
     safe[name] = hint;
   }
   return safe;
