@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type Dispatch, lazy, type SetStateAction, Suspense, useEffect, useRef, useState } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { call } from '../../api/client';
 import type { Form, Preset, Wish } from '../../api/coming';
 import { ApiError } from '../../api/error';
@@ -8,6 +8,7 @@ import { key } from '../../api/queries';
 import { useSession } from '../../session/session';
 import { Button, Card, CommandLine, LinkButton, Page } from '../../ui/basics';
 import { Field } from '../../ui/form';
+import { useSearch } from '../../ui/search';
 import { Empty, Loading, Problem, Show } from '../../ui/states';
 import { Addons } from './addons';
 import { AllocationChoice } from './allocation';

@@ -14,7 +14,7 @@ export function ShareLink({ form, wish, settled }: { form: Form; wish: Wish; set
             Copy link to this form
           </Button>
         ) : (
-          <Copy text={link} what="link to this form" label="Copy link to this form" />
+          <Copy text={link} what="link to this form" label="Copy link to this form" variant="plain" />
         )}
       </div>
       <p className="hint">Whoever opens it gets this form filled in and decides themselves. It holds no secrets, name, storage or access.</p>

@@ -55,7 +55,8 @@ function Place({ form, mount, value, choose }: PlaceProps) {
   const offered = mount.choices.filter((one) => one.fits || chosen(one) || readable(mount, one));
   const others = mount.choices.filter((one) => !offered.includes(one));
   const problems = form.errors.filter((one) => one.path === `/mounts/${mount.name}` || one.path.startsWith(`/mounts/${mount.name}/`));
-  const told = new Set(mount.choices.filter(chosen).flatMap((one) => one.reasons.map((reason) => reason.message)));
+  // What stands at the choice itself is not said twice.
+  const told = new Set(mount.choices.filter((one) => chosen(one) && !readable(mount, one)).flatMap((one) => one.reasons.map((reason) => reason.message)));
   return (
     <fieldset>
       <legend>

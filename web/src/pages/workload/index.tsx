@@ -1,12 +1,13 @@
 import * as Tabs from '@radix-ui/react-tabs';
 import { useEffect, useRef, useState } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { ApiError } from '../../api/error';
 import { embeddable } from '../../api/endpoints';
 import { isBusy, useInstance, useTimeline } from '../../api/queries';
 import type { InstanceDetail } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { LinkButton, Page, Simulated } from '../../ui/basics';
+import { useSearch } from '../../ui/search';
 import { Empty, Show } from '../../ui/states';
 import { Actions } from './actions';
 import { EmbeddedApp } from './embedded';
