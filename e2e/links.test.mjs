@@ -121,3 +121,15 @@ test('the link of a form gives somebody else the same form, without what looks l
     assert.equal(await other.getByLabel('Greeting').inputValue(), 'Hello');
   });
 });
+
+test('a value that another version does not know can be left out', async () => {
+  await withPage({}, async (page) => {
+    await signIn(page, undefined, link([['values.workers', '5']]));
+    await filledIn(page).getByText('Nothing has started').waitFor();
+    await page.getByLabel('Version').selectOption('1.0.0');
+    await page.getByText('Version 1.0.0 has no parameter workers.').waitFor();
+    assert.deepEqual(await hindrances(page), []);
+    await page.getByRole('button', { name: 'Leave it out' }).click();
+    await page.getByText('Nothing starts before you have seen the plan.').waitFor();
+  });
+});

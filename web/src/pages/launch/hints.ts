@@ -50,14 +50,15 @@ export function extraErrors(problems: FieldProblem[]): Values {
   return errors;
 }
 
-/** Which values the user has set: those that differ from what was shown. An emptied text without a default is no value. */
+/** Which values the user has set: those that differ from what was shown. An emptied text or list without a default is no value. */
 export function changedValues(schema: Values, shown: Values, now: Values, before: Values): Values {
   const properties = record(schema.properties);
   const changed: Values = { ...before };
   for (const name of new Set([...Object.keys(shown), ...Object.keys(now)])) {
     if (JSON.stringify(now[name]) === JSON.stringify(shown[name])) continue;
     const property = record(properties[name]);
-    const isEmpty = now[name] === undefined || (now[name] === '' && property.default === undefined);
+    const nothing = now[name] === '' || (Array.isArray(now[name]) && now[name].length === 0);
+    const isEmpty = now[name] === undefined || (nothing && property.default === undefined);
     if (isEmpty) delete changed[name];
     else changed[name] = now[name];
   }

@@ -135,6 +135,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
   const at = (path: string) => form.errors.filter((one) => one.path === path).map((one) => one.message).join(' ') || undefined;
   const placed = ['/name', '/target_allocation_id', '/app_version', '/variant', '/resources/gpu_count', '/resources/cpu_millis', '/resources/memory_mib'];
   const elsewhere = form.errors.filter((one) => !placed.includes(one.path) && !one.path.startsWith('/values/'));
+  const listed = form.errors.filter((one) => tried || elsewhere.includes(one) || placed.includes(one.path));
   const parameterProblems = form.errors.filter((one) => tried || touched.has(one.path.split('/')[2] ?? ''));
 
   const review = () => {
@@ -142,7 +143,10 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
     if (form.launchable && settled) setReviewing(form.request);
     else requestAnimationFrame(() => problems.current?.focus());
   };
-  const hasParameters = Object.keys((form.schema.properties as object | undefined) ?? {}).length > 0;
+  const properties = (form.schema.properties as object | undefined) ?? {};
+  const hasParameters = Object.keys(properties).length > 0;
+  // Set for another version, and without a field in this one: nobody could take it out.
+  const strays = Object.keys(wish.values ?? {}).filter((name) => !Object.hasOwn(properties, name) && form.errors.some((one) => one.path === `/values/${name}`));
 
   return (
     <form
@@ -196,7 +200,9 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
                 problems={parameterProblems}
                 onChange={(now) => {
                   const shown = { ...form.values, ...wish.values };
-                  setWish({ ...wish, values: changedValues(form.schema, shown, now, wish.values ?? {}) });
+                  const values = changedValues(form.schema, shown, now, wish.values ?? {});
+                  // The renderer also speaks up when it is shown first.
+                  if (JSON.stringify(values) !== JSON.stringify(wish.values ?? {})) setWish({ ...wish, values });
                 }}
               />
             </Suspense>
@@ -233,16 +239,26 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
       <aside className="launch-side stack" aria-label="Review and launch">
         <Card title="Ready?">
           <div ref={problems} tabIndex={-1} className="stack">
-            {!form.launchable && settled && (
+            {!form.launchable && settled && (listed.length > 0 || strays.length === 0) && (
               <div className="notice" role={tried ? 'alert' : undefined}>
-                {form.errors.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
+                {listed.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
                 <ul className="plain-list">
-                  {form.errors
-                    .filter((one) => tried || elsewhere.includes(one) || placed.includes(one.path))
-                    .map((one) => (
-                      <li key={one.path + one.code}>{one.message}</li>
-                    ))}
+                  {listed.map((one) => (
+                    <li key={one.path + one.code}>{one.message}</li>
+                  ))}
                 </ul>
+              </div>
+            )}
+            {settled && strays.length > 0 && (
+              <div className="notice">
+                <p>
+                  Version {form.app.version} has no {strays.length === 1 ? 'parameter' : 'parameters'} {strays.join(', ')}.
+                </p>
+                <Button
+                  onClick={() => setWish({ ...wish, values: Object.fromEntries(Object.entries(wish.values ?? {}).filter(([name]) => !strays.includes(name))) })}
+                >
+                  Leave {strays.length === 1 ? 'it' : 'them'} out
+                </Button>
               </div>
             )}
             {form.launchable && <p className="muted">Nothing starts before you have seen the plan.</p>}

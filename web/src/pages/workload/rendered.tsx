@@ -53,7 +53,7 @@ function Engine({ instance, engine }: { instance: InstanceDetail; engine: string
 function Files({ answer }: { answer: Answer }) {
   return (
     <>
-      <Card title="What it was made of">
+      <Card title={`What ${words(answer.engine)} gets`}>
         <p className="notice info">Secrets are masked: their values are never in these files. Nothing can be changed here.</p>
         <Facts>
           <Fact name="Digest">
