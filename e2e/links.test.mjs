@@ -31,7 +31,7 @@ function launches(page) {
 const link = (entries) => `/launch/hello-web?${new URLSearchParams([['version', VERSION], ...entries])}`;
 const filledIn = (page) => page.getByRole('region', { name: 'Filled in for you' });
 
-// P-02, U-07: a link fills in the form by the types of its parameters, through the sign-in, and nothing starts by itself.
+// U-07: a link fills in the form by the types of its parameters, through the sign-in, and nothing starts by itself.
 test('a link fills in the form and does nothing else', async () => {
   await withPage({}, async (page) => {
     const seen = launches(page);

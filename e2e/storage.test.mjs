@@ -43,7 +43,7 @@ async function makeVolume(page, mount, name, size) {
   assert.equal(await made.isChecked(), true, 'what was made is chosen');
 }
 
-// P-02, I-06, I-07: where the workspace lives is chosen in the form, made there if need be, and shown before and after.
+// I-06, I-07: where the workspace lives is chosen in the form, made there if need be, and shown before and after.
 test('a workspace is put on a new volume, and shown in the review and on the workload', async () => {
   await withPage({}, async (page) => {
     await open(page);
