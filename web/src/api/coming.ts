@@ -5,7 +5,7 @@
  */
 import { ApiError } from './error';
 import { perform } from './client';
-import type { AppForm, LaunchRequest, PlanView, ResourceField } from './schema';
+import type { AppForm, LaunchRequest, Plan, ResourceField } from './schema';
 
 export interface Reason {
   code: string;
@@ -48,6 +48,7 @@ export interface LaneGpu {
 export interface FormLane {
   name: string;
   component: string;
+  runs?: boolean;
   gpu_count: ResourceField;
   tensor_parallel: ResourceField | null;
   min_gpu_memory_mib: number | null;
@@ -58,10 +59,10 @@ export interface FormLane {
 export interface FormComponent {
   name: string;
   class: string;
-  lane: string | null;
-  addon: string | null;
+  lane?: string | null;
+  addon?: string | null;
   runs: boolean;
-  why_not: string | null;
+  why_not?: string | null;
   cpu_millis: number;
   memory_mib: number;
   gpu_count: number;
@@ -83,6 +84,8 @@ export type Form = Omit<AppForm, 'request'> & {
   lanes?: FormLane[];
   components?: FormComponent[];
   default_sources?: Record<string, DefaultSource>;
+  /** Whether it can be planned; it is launchable too where an engine of this platform runs it. */
+  plannable?: boolean;
 };
 
 export interface Check {
@@ -94,17 +97,18 @@ export interface Check {
 
 export interface QuoteLine {
   component: string;
-  addon: string | null;
+  addon?: string | null;
   gpu_count: number;
   cpu_millis: number;
   memory_mib: number;
-  storage_mib: number;
-  share_micros_per_hour: number;
+  storage_mib?: number | null;
+  share_micros_per_hour: number | null;
 }
 
+/** Without a price the lines still say what each component takes. */
 export interface Quote {
-  currency: string;
-  allocation_micros_per_hour: number;
+  currency: string | null;
+  allocation_micros_per_hour: number | null;
   lines: QuoteLine[];
   note: string | null;
 }
@@ -124,12 +128,30 @@ export interface PlannedEngine {
   gaps: Gap[];
 }
 
-export type Planned = PlanView & {
+export interface PlannedComponent {
+  name: string;
+  class: string;
+  lane?: string | null;
+  addon?: string | null;
+  replicas: number;
+  cpu_millis: number;
+  memory_mib: number;
+  gpus: string[];
+}
+
+export type LaunchPlan = Omit<Plan, 'rendered'> & {
+  /** What a node is told; nothing where another engine would run it. */
+  rendered?: Plan['rendered'] | null;
+  components?: PlannedComponent[];
   checks?: Check[];
-  components?: FormComponent[];
   quote?: Quote | null;
   engines?: PlannedEngine[];
 };
+
+export interface Planned {
+  plan: LaunchPlan;
+  plan_digest: string;
+}
 
 export type Choices = Pick<Wish, 'values' | 'addons' | 'lanes' | 'resources' | 'mounts' | 'access' | 'variant'>;
 
@@ -137,7 +159,7 @@ export interface Preset {
   id: string;
   name: string;
   app_slug: string;
-  app_version?: string | null;
+  /** Its values are what new forms of the app begin with; the server fills them in. */
   is_default: boolean;
   choices: Choices;
   version: number;
@@ -166,11 +188,12 @@ export async function deletePreset(project: string, preset: Preset): Promise<voi
 
 export interface Rendered {
   engine: string;
-  renderer_version: string;
+  renderer_version: number | string;
+  /** Of the true bytes; those shown may be masked. */
   digest: string;
-  /** Whether it was kept with the instance; otherwise it was made now. */
+  /** Whether the instance runs from it; otherwise it was made now. */
   stored: boolean;
-  /** Whether what was kept is what would be made of the same input. */
+  /** Whether what was kept is what it should be. */
   verified: boolean;
   files: { name: string; media_type: string; bytes: string }[];
   /** JSON pointers to what was taken out. */

@@ -22,7 +22,7 @@ const BY_PREFIX: [string, Topic[]][] = [
   ['apps.', ['catalog', 'entitlements', 'form']],
   ['allocations.', ['allocations', 'form']],
   ['volumes.', ['form']],
-  ['launch_presets.', ['presets']],
+  ['launch_presets.', ['presets', 'form']],
   ['skus.', ['allocations', 'form']],
   ['service_accounts.', ['service-accounts']],
   ['nodes.', ['nodes', 'allocations', 'form']],

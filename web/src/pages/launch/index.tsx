@@ -62,7 +62,6 @@ function LaunchPage({ slug, search }: { slug: string; search: string }) {
     setWish((before) => ({ name: before.name, target_allocation_id: before.target_allocation_id, app_version: before.app_version }));
     filling.start(fillOf(preset));
   };
-  useDefaultPreset(presets.data, search === '' && Object.keys(wish).length === 0, use);
   const missing = form.error instanceof ApiError && form.error.status === 404 && !form.data;
   const title = form.data ? `Launch ${form.data.app.display_name}` : 'Launch';
   return (
@@ -101,17 +100,6 @@ function LaunchPage({ slug, search }: { slug: string; search: string }) {
   );
 }
 
-/** Takes the project's default once, into a form that nobody has touched. */
-function useDefaultPreset(presets: Preset[] | null | undefined, untouched: boolean, use: (preset: Preset) => void) {
-  const looked = useRef(false);
-  useEffect(() => {
-    if (looked.current || presets === undefined) return;
-    looked.current = true;
-    const preset = presets?.find((one) => one.is_default);
-    if (preset && untouched) use(preset);
-  }, [presets, untouched, use]);
-}
-
 interface FormProps {
   form: Form;
   wish: Wish;
@@ -138,11 +126,15 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
   const listed = form.errors.filter((one) => tried || elsewhere.includes(one) || placed.includes(one.path));
   const parameterProblems = form.errors.filter((one) => tried || touched.has(one.path.split('/')[2] ?? ''));
 
+  // A good plan can be looked at also where nothing here runs it yet.
+  const reviewable = form.launchable || form.plannable === true;
+
   const review = () => {
     setTried(true);
-    if (form.launchable && settled) setReviewing(form.request);
+    if (reviewable && settled) setReviewing(form.request);
     else requestAnimationFrame(() => problems.current?.focus());
   };
+  const lanes = (form.lanes ?? []).filter((one) => one.runs !== false);
   const properties = (form.schema.properties as object | undefined) ?? {};
   const hasParameters = Object.keys(properties).length > 0;
   // Set for another version, and without a field in this one: nobody could take it out.
@@ -215,9 +207,9 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
           </Card>
         )}
 
-        {form.lanes && form.lanes.length > 1 && (
+        {lanes.length > 1 && (
           <Card title="Lanes">
-            <Lanes lanes={form.lanes} errors={form.errors} wish={wish} setWish={setWish} />
+            <Lanes lanes={lanes} errors={form.errors} wish={wish} setWish={setWish} />
           </Card>
         )}
 
@@ -264,7 +256,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
             {form.launchable && <p className="muted">Nothing starts before you have seen the plan.</p>}
           </div>
           <Button variant="primary" type="submit" busy={!settled}>
-            Review and launch
+            {reviewable && !form.launchable ? 'Review the plan' : 'Review and launch'}
           </Button>
           {can('apps.instance.create') && (
             <details>

@@ -1,9 +1,8 @@
-import type { Check } from '../../api/coming';
-import type { Plan } from '../../api/schema';
+import type { Check, LaunchPlan } from '../../api/coming';
 import { cpus, mib, mountWords, plural, price, visible } from '../../ui/format';
 
 /** A plan in words, one line per thing that matters to who launches it. */
-export function planLines(plan: Plan): [string, string][] {
+export function planLines(plan: LaunchPlan): [string, string][] {
   const lines: [string, string][] = [
     ['Version', plan.app_version],
     ['Image', `${plan.artifact.reference}`],
@@ -20,14 +19,14 @@ export function planLines(plan: Plan): [string, string][] {
   }
   for (const mount of plan.mounts) lines.push([`Storage ${mount.name}`, `${mount.path}: ${mountWords(mount)}`]);
   const declared = new Set(plan.mounts.map((mount) => mount.path));
-  const folders = plan.rendered.components.flatMap((component) => component.scratch ?? []).filter((one) => !declared.has(one.path));
+  const folders = (plan.rendered?.components ?? []).flatMap((component) => component.scratch ?? []).filter((one) => !declared.has(one.path));
   if (folders.length > 0) lines.push(['Other storage', folders.map((one) => `${one.path} (scratch)`).join(', ')]);
   if (plan.mounts.length + folders.length === 0) lines.push(['Storage', 'none']);
   return lines;
 }
 
 /** What differs between two plans, in the same words. */
-export function planChanges(before: Plan, after: Plan): { what: string; before: string; after: string }[] {
+export function planChanges(before: LaunchPlan, after: LaunchPlan): { what: string; before: string; after: string }[] {
   const old = new Map(planLines(before));
   const changes = planLines(after)
     .filter(([what, text]) => old.get(what) !== text)

@@ -23,11 +23,14 @@ export function Checks({ checks }: { checks: Check[] }) {
 }
 
 export function QuoteLines({ quote }: { quote: Quote }) {
+  const { currency } = quote;
   return (
     <section aria-label="Price">
       <h3>Price</h3>
       <p>
-        The allocation costs {money(quote.allocation_micros_per_hour, quote.currency)} per hour, whether anything runs on it or not. This launch takes of it:
+        {currency === null || quote.allocation_micros_per_hour === null
+          ? 'The allocation has no price. This launch takes of it:'
+          : `The allocation costs ${money(quote.allocation_micros_per_hour, currency)} per hour, whether anything runs on it or not. This launch takes of it:`}
       </p>
       <ul className="rows inset">
         {quote.lines.map((one) => (
@@ -40,13 +43,13 @@ export function QuoteLines({ quote }: { quote: Quote }) {
                   one.gpu_count > 0 ? plural(one.gpu_count, 'GPU') : '',
                   cpus(one.cpu_millis),
                   mib(one.memory_mib),
-                  one.storage_mib > 0 ? `${mib(one.storage_mib)} of storage` : '',
+                  one.storage_mib ? `${mib(one.storage_mib)} of storage` : '',
                 ]
                   .filter(Boolean)
                   .join(' · ')}
               </span>
             </span>
-            <span className="nowrap">{money(one.share_micros_per_hour, quote.currency)}</span>
+            {currency !== null && one.share_micros_per_hour !== null && <span className="nowrap">{money(one.share_micros_per_hour, currency)}</span>}
           </li>
         ))}
       </ul>

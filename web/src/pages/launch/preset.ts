@@ -4,7 +4,7 @@ import { emptyFill, type Fill, type Given } from './fill';
 /** What a preset keeps of a form: the choices that the server took, without name and place. */
 export function choicesOf(form: Form): Choices {
   const { values, addons, lanes, resources, mounts, access, variant } = form.request;
-  return { values, addons, lanes, resources, mounts, access, variant };
+  return { values, addons, lanes, resources: resources ?? undefined, mounts, access, variant: variant ?? undefined };
 }
 
 export function fillOf(preset: Preset): Fill {
@@ -12,7 +12,6 @@ export function fillOf(preset: Preset): Fill {
   const members = Object.entries(lanes ?? {}).flatMap(([lane, wish]) => Object.entries(wish).map(([name, value]) => [`${lane}.${name}`, value] as const));
   return {
     ...emptyFill(`the preset ${preset.name}`),
-    version: preset.app_version ?? undefined,
     variant: variant ?? undefined,
     addons,
     mounts,

@@ -39,7 +39,7 @@ export function Presets({ presets, form, settled, use }: Props) {
     try {
       await updatePreset(project.id, preset, { is_default: isDefault });
       announce(isDefault ? `${preset.name} is the project's default` : `${preset.name} is not the default any more`);
-      await refresh('presets');
+      await refresh('presets', 'form');
     } catch (refusal) {
       setError(refusal);
     }
@@ -53,7 +53,7 @@ export function Presets({ presets, form, settled, use }: Props) {
             <span className="row-main">
               <span className="row">
                 <strong>{one.name}</strong>
-                {one.is_default && <Tag title="New launches of this app start with it">default of the project</Tag>}
+                {one.is_default && <Tag title="New forms of this app begin with its parameters">default of the project</Tag>}
               </span>
               <span className="muted small">
                 changed <Ago at={one.updated_at} />
@@ -85,7 +85,7 @@ export function Presets({ presets, form, settled, use }: Props) {
           if (!replacing) return;
           await updatePreset(project.id, replacing, { choices: choicesOf(form) });
           announce('Replaced');
-          await refresh('presets');
+          await refresh('presets', 'form');
         }}
       />
       <Confirm
@@ -99,7 +99,7 @@ export function Presets({ presets, form, settled, use }: Props) {
           if (!deleting) return;
           await deletePreset(project.id, deleting);
           announce('Deleted');
-          await refresh('presets');
+          await refresh('presets', 'form');
         }}
       />
     </Card>
@@ -126,17 +126,17 @@ export function SavePreset({ form, settled }: { form: Form; settled: boolean }) 
             const name = String(fields.get('name') ?? '').trim();
             const made = await createPreset(project.id, { name, app_slug: form.app.slug, choices: choicesOf(form), is_default: fields.get('default') === 'on' });
             announce(`Saved as ${made.name}`);
-            await refresh('presets');
+            await refresh('presets', 'form');
           }}
         >
           {(error) => (
             <>
-              <Field label="Name of the preset" problem={fieldProblem(error, '/name')}>
-                {(props) => <input {...props} name="name" maxLength={80} autoComplete="off" />}
+              <Field label="Name of the preset" hint="Lower-case letters, digits and dashes." problem={fieldProblem(error, '/name')}>
+                {(props) => <input {...props} name="name" maxLength={40} spellCheck={false} autoComplete="off" />}
               </Field>
               <label className="check">
                 <input type="checkbox" name="default" />
-                <span>New launches of this app in this project start with it</span>
+                <span>New forms of this app in this project begin with its parameters</span>
               </label>
             </>
           )}

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/client';
-import type { Form, Planned, Wish } from '../../api/coming';
+import type { Form, LaunchPlan, Planned, Wish } from '../../api/coming';
 import { ApiError } from '../../api/error';
 import { useRefresh } from '../../api/queries';
 import { useSession } from '../../session/session';
@@ -38,7 +38,8 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const view = newer ?? planned.data;
-  const refused = view ? refusal(view.checks ?? []) : null;
+  const plan = view?.plan;
+  const refused = view ? refusal(view.plan.checks ?? []) : null;
 
   const launch = async () => {
     if (!view) return;
@@ -94,15 +95,15 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
           ))}
         </dl>
       )}
-      {view?.components && view.components.length > 1 && (
+      {plan?.components && plan.components.length > 1 && (
         <details>
-          <summary>{plural(view.components.filter((one) => one.runs).length, 'component runs', 'components run')}</summary>
-          <ComponentTable components={view.components} />
+          <summary>{plural(plan.components.length, 'component')}</summary>
+          <ComponentTable components={plan.components.map((one) => ({ ...one, runs: true, gpu_count: one.gpus.length }))} />
         </details>
       )}
-      {view?.quote && <QuoteLines quote={view.quote} />}
-      {view?.checks && view.checks.length > 0 && <Checks checks={view.checks} />}
-      {view?.engines && view.engines.length > 0 && <Engines engines={view.engines} />}
+      {plan?.quote && <QuoteLines quote={plan.quote} />}
+      {plan?.checks && plan.checks.length > 0 && <Checks checks={plan.checks} />}
+      {plan?.engines && plan.engines.length > 0 && <Engines engines={plan.engines} />}
       <details>
         <summary>The same with the command line</summary>
         <CommandLine command={form.command} />
@@ -125,8 +126,7 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   );
 }
 
-/** The refusal brings the plan that holds now, with all that a plan has. */
 function changedPlan(error: ApiError): Planned | null {
   const { plan, plan_digest: digest } = error.params;
-  return plan && typeof digest === 'string' ? (error.params as unknown as Planned) : null;
+  return plan && typeof digest === 'string' ? { plan: plan as LaunchPlan, plan_digest: digest } : null;
 }

@@ -77,7 +77,6 @@ function Detail({ instance }: { instance: InstanceDetail }) {
   const timeline = useTimeline(instance.project_id, instance.id, busy);
   const ended = Boolean(instance.decommissioned_at);
   const app = embeddable(instance.access.endpoints);
-  // Who may see it, the answer says.
   const rendered = useRendered(instance, instance.execution_engine).data;
   const tabs = [
     { key: 'overview', title: 'Overview' },

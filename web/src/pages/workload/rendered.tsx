@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRendered, type Rendered as Answer } from '../../api/coming';
 import { key } from '../../api/queries';
 import type { InstanceDetail } from '../../api/schema';
+import { useSession } from '../../session/session';
 import { Badge, Card, Copy, Fact, Facts, Short } from '../../ui/basics';
 import { plural, words } from '../../ui/format';
 import { Empty, Show } from '../../ui/states';
@@ -10,11 +11,12 @@ import { Empty, Show } from '../../ui/states';
 const ENGINES = ['node_agent', 'docker_compose', 'kubernetes', 'helm', 'dstack'];
 
 /** What an engine is given for an instance; `null` where the caller may not see it, or there is nothing of the kind. */
-export function useRendered(instance: InstanceDetail, engine: string, enabled = true) {
+export function useRendered(instance: InstanceDetail, engine: string) {
+  const { can } = useSession();
   return useQuery({
     queryKey: key('instances', instance.project_id, 'rendered', instance.id, engine, instance.revision_id),
     queryFn: ({ signal }) => getRendered(instance.project_id, instance.id, engine, signal),
-    enabled,
+    enabled: can('apps.instance.inspect'),
     staleTime: 60_000,
   });
 }
