@@ -94,6 +94,17 @@ export async function lookingRole() {
   return 'looker';
 }
 
+/** Another version of hello-web with the same image, as an author makes one. Whoever adds it withdraws it: the newest is the one that others get. */
+export async function addVersion(version, changes) {
+  const { manifest } = await api('GET', '/api/v1/apps/catalog/hello-web/versions/1.0.0');
+  await api('POST', '/api/v1/admin/apps/manifests', { ...manifest, version, ...changes(manifest) });
+  for (const to of ['staged', 'canary', 'active']) await moveVersion(version, to);
+}
+
+export async function moveVersion(version, to) {
+  await api('POST', `/api/v1/admin/apps/catalog/hello-web/versions/${version}/move`, { to, reason: 'browser tests' });
+}
+
 /** Ends every instance of a project that a test may have left. */
 export async function endInstances(projectId) {
   const { items } = await api('GET', `/api/v1/projects/${projectId}/app-instances?limit=200`);

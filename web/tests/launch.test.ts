@@ -48,11 +48,12 @@ test('what the server says is shown at its field', () => {
   assert.deepEqual(extraErrors(problems), { size: { __errors: ['Too large.'] }, packages: { __errors: ['No such form.'] } });
 });
 
-test('only what was changed is sent, and an emptied text without a default is no value', () => {
+test('only what was changed is sent, and an emptied text or list without a default is no value', () => {
   const shown = { size: 3, name: 'x', mode: 'a' };
   assert.deepEqual(changedValues(schema, shown, { ...shown, size: 5 }, {}), { size: 5 });
   assert.deepEqual(changedValues(schema, shown, { ...shown, name: '' }, { name: 'x' }), {});
   assert.deepEqual(changedValues(schema, shown, { ...shown, mode: '' }, {}), { mode: '' });
+  assert.deepEqual(changedValues(schema, shown, { ...shown, packages: [] }, {}), {}, 'the renderer fills in empty lists by itself');
   assert.deepEqual(changedValues(schema, shown, shown, { size: 3 }), { size: 3 });
 });
 

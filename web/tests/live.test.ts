@@ -98,5 +98,7 @@ test('the socket is on the page\'s own host and under its own security', () => {
 test('an event makes old what it is about and nothing else', () => {
   assert.deepEqual(topicsOf('apps.instance.running'), ['instances', 'allocations', 'form', 'audit']);
   assert.deepEqual(topicsOf('apps.preparing'), ['catalog', 'entitlements', 'form', 'audit']);
+  assert.deepEqual(topicsOf('volumes.created'), ['form', 'audit']);
+  assert.deepEqual(topicsOf('launch_presets.changed'), ['presets', 'form', 'audit']);
   assert.deepEqual(topicsOf('something.new'), ['audit']);
 });

@@ -1387,6 +1387,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/rendered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What an instance's engine was given, or another would be, with secrets masked. */
+        get: operations["InstanceRendered"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project_id}/app-instances/{app_instance_id}/start": {
         parameters: {
             query?: never;
@@ -1607,6 +1624,42 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/launch-presets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A project's presets of launch forms. */
+        get: operations["PresetList"];
+        put?: never;
+        /** Keep the choices of a launch form under a name. */
+        post: operations["PresetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/launch-presets/{preset_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a preset; instances that came of it stay. */
+        delete: operations["PresetDelete"];
+        options?: never;
+        head?: never;
+        /** Change a preset, or make it the default. */
+        patch: operations["PresetUpdate"];
         trace?: never;
     };
     "/api/v1/projects/{project_id}/limits": {
@@ -2571,6 +2624,20 @@ export interface components {
             limit?: number | null;
         };
         AccountState: ("active" | "disabled") | "deleted";
+        AddonEffect: {
+            /** Format: int64 */
+            cpu_millis: number;
+            /** Format: uint32 */
+            gpu_count: number;
+            /** Format: int64 */
+            memory_mib: number;
+            /** @description The part of the allocation's price that stands for it; the allocation is charged as a whole with or without. */
+            share?: components["schemas"]["PriceShare"] | null;
+            /** Format: int64 */
+            storage_mib: number;
+        };
+        /** @description What an add-on is. */
+        AddonKind: "gateway" | "metrics" | "dashboards" | "logs" | "log_collection" | "alerts";
         Allocation: {
             active_at?: components["schemas"]["Timestamp"] | null;
             /** Format: int64 */
@@ -2659,6 +2726,11 @@ export interface components {
         /** @description One app, resolved for one project: everything to choose, what is chosen so far, and what is wrong with it. */
         AppForm: {
             access: components["schemas"]["FormAccess"][];
+            /**
+             * @description What may run beside the app; off unless chosen.
+             * @default []
+             */
+            addons: components["schemas"]["FormAddon"][];
             /** @description The one given, or the best that fits. */
             allocation_id?: components["schemas"]["AllocationId"] | null;
             /** @description Fitting ones first. */
@@ -2666,13 +2738,35 @@ export interface components {
             app: components["schemas"]["FormApp"];
             /** @description The same launch from a shell. */
             command: string;
+            /**
+             * @description Every component, running or not.
+             * @default []
+             */
+            components: components["schemas"]["FormComponent"][];
+            /**
+             * @description Whose default each parameter has.
+             * @default {}
+             */
+            default_sources: {
+                [key: string]: components["schemas"]["DefaultSource"];
+            };
             /** @description What is wrong so far, by JSON pointers into the request. */
             errors: components["schemas"]["FormError"][];
+            /**
+             * @description Components with devices of their own.
+             * @default []
+             */
+            lanes: components["schemas"]["FormLane"][];
             /** @description Whether a launch of exactly this would be accepted now. */
             launchable: boolean;
             mounts: components["schemas"]["FormMount"][];
             /** @description What could be requested instead. */
             offers: components["schemas"]["FormOffer"][];
+            /**
+             * @description Whether a plan of exactly this succeeds now. It is launchable too where an engine of this platform runs it.
+             * @default false
+             */
+            plannable: boolean;
             /** @description What these choices make, ready for plan and launch. */
             request: components["schemas"]["LaunchRequest"];
             resources: components["schemas"]["FormResources"];
@@ -2969,6 +3063,11 @@ export interface components {
             /** @constant */
             kind: "heartbeat";
         };
+        /**
+         * @description The checks of a launch, in the order in which they are made (B-06). The first that fails ends it: nothing after it is
+         *     looked at, and nothing is rendered or sent.
+         */
+        CheckName: "entitlement" | "quota" | "values" | "allocation" | "compatibility" | "capabilities" | "gpus" | "resources" | "storage" | "artifacts" | "exposure" | "secrets" | "security" | "engine";
         /** @description One container as last seen. */
         Component: {
             container_id?: string | null;
@@ -2981,6 +3080,8 @@ export interface components {
             running: boolean;
             started_at?: components["schemas"]["Timestamp"] | null;
         };
+        /** @description Decides what a component may do and what its loss means. */
+        ComponentClass: "primary" | "gateway" | "sidecar" | "addon";
         ComponentReport: {
             /** @default null */
             container_id: string | null;
@@ -3118,6 +3219,11 @@ export interface components {
         };
         /** @enum {string} */
         CredentialKind: "session" | "personal_token" | "service_account_token";
+        /**
+         * @description Who said a default.
+         * @enum {string}
+         */
+        DefaultSource: "app" | "project" | "site";
         /** @description Where a component may connect to beyond its own instance. */
         Egress: "none" | "platform" | "internet";
         /**
@@ -3278,6 +3384,8 @@ export interface components {
             /** Format: uint32 */
             limit?: number | null;
         };
+        /** @description What runs containers. */
+        ExecutionEngine: "node_agent" | "docker_compose" | "kubernetes" | "helm" | "dstack";
         /** @description How an app appears in the web shell. */
         ExtensionKind: "embedded";
         /** @description Why a launch or an operation failed. */
@@ -3318,6 +3426,25 @@ export interface components {
             mode: components["schemas"]["AccessMode"];
             reason?: string | null;
         };
+        /** @description Something that may run beside the app, and what that takes (C-07). */
+        FormAddon: {
+            chosen: boolean;
+            components: string[];
+            description?: string | null;
+            display_name: string;
+            /** @description Its own; what comes with it has its own entry. */
+            effect: components["schemas"]["AddonEffect"];
+            /** @description Whether the chosen allocation carries the launch with it. */
+            fits: boolean;
+            kind: components["schemas"]["AddonKind"];
+            name: string;
+            /** @description What keeps the launch from it. */
+            reasons: components["schemas"]["FormReason"][];
+            /** @description Chosen add-ons that bring it; empty where it was chosen itself. */
+            required_by: string[];
+            /** @description Add-ons that come with it. */
+            requires: string[];
+        };
         FormAllocation: {
             fits: boolean;
             free: components["schemas"]["FormFree"];
@@ -3352,6 +3479,26 @@ export interface components {
             version: string;
             version_state: components["schemas"]["VersionState"];
         };
+        /** @description A component, and what it would get. */
+        FormComponent: {
+            addon?: string | null;
+            class: components["schemas"]["ComponentClass"];
+            /**
+             * Format: int64
+             * @description Of each replica; nothing where it does not run.
+             */
+            cpu_millis: number;
+            /** Format: uint32 */
+            gpu_count: number;
+            lane?: string | null;
+            /** Format: int64 */
+            memory_mib: number;
+            name: string;
+            /** Format: uint32 */
+            replicas: number;
+            runs: boolean;
+            why_not?: string | null;
+        };
         /** @description One fault of the request so far. */
         FormError: {
             code: string;
@@ -3366,6 +3513,29 @@ export interface components {
             gpu_count: number;
             /** Format: int64 */
             memory_mib: number;
+        };
+        FormGpu: {
+            /** Format: int64 */
+            index: number;
+            /** Format: int64 */
+            memory_mib: number;
+            model: string;
+            simulated: boolean;
+            uuid: string;
+        };
+        /** @description A component with devices of its own (C-09). */
+        FormLane: {
+            component: string;
+            gpu_count: components["schemas"]["ResourceField"];
+            /** @description Those it would get now. */
+            gpu_indices: number[];
+            gpus: components["schemas"]["FormGpu"][];
+            /** Format: uint32 */
+            min_gpu_memory_mib?: number | null;
+            /** @description What to send in `lanes`. */
+            name: string;
+            runs: boolean;
+            tensor_parallel: components["schemas"]["ResourceField"];
         };
         /** @description A place for storage in the containers. */
         FormMount: {
@@ -3824,6 +3994,18 @@ export interface components {
         KeyId: string;
         /** @description The first part of an endpoint's host name: 26 characters that nobody guesses and nothing else has (129 bits). */
         Label: string;
+        /** @description What is asked for one lane; what is left out is as the profile has it. */
+        LaneWish: {
+            /** Format: uint32 */
+            gpu_count?: number | null;
+            /** @description Exactly these devices, by their numbers on the node. */
+            gpu_indices?: number[] | null;
+            /**
+             * Format: uint32
+             * @description How many devices hold one model together.
+             */
+            tensor_parallel?: number | null;
+        };
         /**
          * @description What to launch and where. What is not listed here is refused, and what the platform decides (`runtime_backend`,
          *     `control_plane_scope`, `tenant_boundary_mode`) cannot be asserted: read it back.
@@ -3833,6 +4015,8 @@ export interface components {
             access?: {
                 [key: string]: components["schemas"]["AccessMode"];
             };
+            /** @description Add-ons that are to run; those that they need come with them. */
+            addons?: string[];
             /** @description The newest one the project may launch if absent. */
             app_version?: string | null;
             /**
@@ -3840,6 +4024,10 @@ export interface components {
              * @description Publish the first private port on this port of the node's own 127.0.0.1.
              */
             host_port?: number | null;
+            /** @description What is asked for lanes, by their names; the rest is as the app has it. */
+            lanes?: {
+                [key: string]: components["schemas"]["LaneWish"];
+            };
             /**
              * @description What stands at the places for storage that the app declares, by their names; at the others scratch. Read by hand, so
              *     that what has no business there is refused by name.
@@ -3979,6 +4167,12 @@ export interface components {
         /** @description A page of a list. */
         ListOfPersonalToken: {
             items: components["schemas"]["PersonalToken"][];
+            /** @description Pass as `cursor` to read on; absent at the end. */
+            next_cursor?: string | null;
+        };
+        /** @description A page of a list. */
+        ListOfPreset: {
+            items: components["schemas"]["Preset"][];
             /** @description Pass as `cursor` to read on; absent at the end. */
             next_cursor?: string | null;
         };
@@ -4204,6 +4398,18 @@ export interface components {
              * @description 30 days unless given; 90 at most.
              */
             expires_in_days?: number | null;
+            name: string;
+        };
+        NewPreset: {
+            app_slug: string;
+            /** @default {} */
+            choices: components["schemas"]["PresetChoices"];
+            /**
+             * @description Its values are what the project's forms of this app begin with; another default steps back.
+             * @default false
+             */
+            is_default: boolean;
+            /** @description Unique for the app in the project. */
             name: string;
         };
         /** @description So many millionths of a currency per so many units. */
@@ -4507,16 +4713,36 @@ export interface components {
         };
         /** @description What a launch will do. */
         Plan: {
+            /**
+             * @description Add-ons that are on.
+             * @default []
+             */
+            addons: components["schemas"]["PlannedAddon"][];
             allocation_id: components["schemas"]["AllocationId"];
             app_slug: string;
             app_version: string;
             app_version_id: components["schemas"]["AppVersionId"];
             artifact: components["schemas"]["PlannedArtifact"];
             artifact_digest: string;
+            /**
+             * @description The checks that were made, in their order.
+             * @default []
+             */
+            checks: components["schemas"]["PlanCheck"][];
+            /**
+             * @description What runs, in the manifest's order.
+             * @default []
+             */
+            components: components["schemas"]["PlannedComponent"][];
             control_plane_scope: components["schemas"]["ControlPlaneScope"];
             /** Format: int64 */
             cpu_millis: number;
             endpoints: components["schemas"]["Endpoint"][];
+            /**
+             * @description How each engine of the profile would take it.
+             * @default []
+             */
+            engines: components["schemas"]["PlannedEngine"][];
             execution_engine: string;
             gpu_ids: components["schemas"]["GpuId"][];
             gpus: string[];
@@ -4541,7 +4767,9 @@ export interface components {
             operating_mode: components["schemas"]["OperatingMode"];
             /** @description The allocation's prices; a launch adds nothing to them. */
             prices: components["schemas"]["Price"][];
-            rendered: components["schemas"]["WorkloadSpec"];
+            quote: components["schemas"]["Quote"];
+            /** @description What a node is told; absent where another engine runs it. */
+            rendered?: components["schemas"]["WorkloadSpec"] | null;
             rendered_digest: string;
             runtime_backend: components["schemas"]["RuntimeBackend"];
             /** @description Whether the node or any bound device is made up. */
@@ -4552,10 +4780,30 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description One check, and what was found. */
+        PlanCheck: {
+            /** @description What was looked at, by name. */
+            evidence: {
+                [key: string]: unknown;
+            };
+            message: string;
+            name: components["schemas"]["CheckName"];
+            /** @description Of a plan only `engine` can have failed: everything else would have refused it. */
+            passed: boolean;
+        };
         /** @description What a launch would do. */
         PlanView: {
             plan: components["schemas"]["Plan"];
             plan_digest: string;
+        };
+        /** @description An add-on that is on. */
+        PlannedAddon: {
+            /** @description The chosen add-ons that bring it; empty where it was chosen itself. */
+            brought_by: string[];
+            components: string[];
+            name: string;
+            /** Format: uint32 */
+            storage_mib?: number | null;
         };
         /** @description The artifact a launch runs from. */
         PlannedArtifact: {
@@ -4566,6 +4814,53 @@ export interface components {
             signer?: string | null;
             trust: components["schemas"]["TrustState"];
             variant?: string | null;
+        };
+        /** @description A component as it will run. */
+        PlannedComponent: {
+            /** @description The add-on that brings it. */
+            addon?: string | null;
+            artifact: components["schemas"]["PlannedArtifact"];
+            class: components["schemas"]["ComponentClass"];
+            /**
+             * Format: int64
+             * @description Of each replica.
+             */
+            cpu_millis: number;
+            /** @description Components that are ready before it starts. */
+            depends_on: string[];
+            gpu_ids: components["schemas"]["GpuId"][];
+            gpus: string[];
+            lane?: string | null;
+            /** Format: int64 */
+            memory_mib: number;
+            name: string;
+            /** Format: uint32 */
+            replicas: number;
+            /**
+             * Format: uint32
+             * @description How many devices hold one model together; nothing without devices.
+             */
+            tensor_parallel: number;
+        };
+        /** @description How an engine that the profile lists would take it. */
+        PlannedEngine: {
+            /** @description Whether this platform runs it. */
+            available: boolean;
+            /** @description Of what it would be given, apart from the names that an instance gets when it is made. */
+            digest?: string | null;
+            engine: components["schemas"]["ExecutionEngine"];
+            /** @description What it takes otherwise than written, or not at all. */
+            gaps: components["schemas"]["PlannedGap"][];
+            /** @description Whether everything could be said in its words. */
+            renders: boolean;
+        };
+        /** @description Something that an engine takes otherwise than written, or not at all. */
+        PlannedGap: {
+            code: string;
+            message: string;
+            /** @description A JSON pointer into what is rendered. */
+            path: string;
+            severity: components["schemas"]["Severity"];
         };
         /** @description A place for storage, and what a launch puts there. */
         PlannedMount: {
@@ -4594,6 +4889,70 @@ export interface components {
             stage: string;
             updated_at: components["schemas"]["Timestamp"];
         };
+        /** @description A preset of one app in one project. */
+        Preset: {
+            app_slug: string;
+            choices: components["schemas"]["PresetChoices"];
+            created_at: components["schemas"]["Timestamp"];
+            created_by_id: string;
+            created_by_kind: string;
+            id: components["schemas"]["PresetId"];
+            /** @description Its values are what the project's forms of this app begin with. */
+            is_default: boolean;
+            name: string;
+            project_id: components["schemas"]["ProjectId"];
+            tenant_id: components["schemas"]["TenantId"];
+            updated_at: components["schemas"]["Timestamp"];
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description What somebody keeps of a form. It is judged when it is used: the app may have another version by then. */
+        PresetChoices: {
+            access?: {
+                [key: string]: components["schemas"]["AccessMode"];
+            };
+            addons?: string[];
+            lanes?: {
+                [key: string]: components["schemas"]["LaneWish"];
+            };
+            mounts?: {
+                [key: string]: components["schemas"]["MountSource"];
+            };
+            resources?: components["schemas"]["PresetResources"];
+            values?: {
+                [key: string]: unknown;
+            };
+            variant?: string | null;
+        };
+        /**
+         * Format: uuid
+         * @description Choices of a launch form under a name.
+         */
+        PresetId: string;
+        PresetQuery: {
+            /** @description Of one app only. */
+            app?: string | null;
+            cursor?: string | null;
+            /** Format: uint32 */
+            limit?: number | null;
+        };
+        PresetResources: {
+            /**
+             * Format: uint32
+             * @description Thousandths of a processor.
+             */
+            cpu_millis?: number | null;
+            /** Format: uint32 */
+            gpu_count?: number | null;
+            /** Format: uint32 */
+            memory_mib?: number | null;
+        };
+        /** @description What is left out stays. */
+        PresetUpdate: {
+            choices?: components["schemas"]["PresetChoices"] | null;
+            is_default?: boolean | null;
+            name?: string | null;
+        };
         /** @description A price: so many millionths of a currency per so many units. Never changed; a newer one takes over from its time on. */
         Price: {
             /** Format: int64 */
@@ -4613,6 +4972,12 @@ export interface components {
          * @description One immutable price of a SKU.
          */
         PriceId: string;
+        /** @description So much in an hour. */
+        PriceShare: {
+            /** Format: int64 */
+            amount_micros: number;
+            currency: string;
+        };
         /** @enum {string} */
         PrincipalKind: "user" | "service_account";
         PrincipalRef: {
@@ -4720,6 +5085,36 @@ export interface components {
              */
             total_bytes: number | null;
         };
+        /**
+         * @description What the launch stands for in money. The allocation is charged as a whole, whatever runs on it: a line says how much of
+         *     it a component takes.
+         */
+        Quote: {
+            /** Format: int64 */
+            allocation_micros_per_hour?: number | null;
+            /** @description Absent where the allocation has no price. */
+            currency?: string | null;
+            lines: components["schemas"]["QuoteLine"][];
+            note: string;
+        };
+        QuoteLine: {
+            addon?: string | null;
+            component: string;
+            /** Format: int64 */
+            cpu_millis: number;
+            /**
+             * Format: uint32
+             * @description Of all its replicas.
+             */
+            gpu_count: number;
+            /** Format: int64 */
+            memory_mib: number;
+            /**
+             * Format: int64
+             * @description The part of the allocation's price that stands for it: the largest of its parts of GPUs, processors and memory.
+             */
+            share_micros_per_hour?: number | null;
+        };
         Reason: {
             code: string;
             message: string;
@@ -4799,6 +5194,39 @@ export interface components {
         /** @description A new name for a tenant or a project. */
         Rename: {
             display_name: string;
+        };
+        RenderedFile: {
+            bytes: string;
+            media_type: string;
+            name: string;
+        };
+        RenderedQuery: {
+            /** @description The instance's own if absent. */
+            engine?: components["schemas"]["ExecutionEngine"] | null;
+        };
+        /** @description What the engine of an instance was given, or another would be. */
+        RenderedView: {
+            /** @description Of the true bytes; those shown may be masked. */
+            digest: string;
+            engine: components["schemas"]["ExecutionEngine"];
+            files: components["schemas"]["RenderedFile"][];
+            /** @description What the engine takes otherwise than written. */
+            gaps: components["schemas"]["PlannedGap"][];
+            /** @description JSON pointers into the input to what is not shown. */
+            masked: string[];
+            /** Format: int64 */
+            renderer_version: number;
+            /**
+             * Format: int64
+             * @description The instance's revision that this is of.
+             */
+            revision: number;
+            /** @description Whether this is what the instance runs from. */
+            stored: boolean;
+            /** @description How that is known. */
+            verification: string;
+            /** @description Whether the stored bytes are what they should be; true for what was rendered just now. */
+            verified: boolean;
         };
         /**
          * Format: uuid
@@ -5025,6 +5453,7 @@ export interface components {
             repository?: string | null;
             visibility: components["schemas"]["Visibility"];
         };
+        Severity: "refuse" | "note";
         /**
          * @description What an allocation is: a whole machine, or some of its devices.
          * @enum {string}
@@ -5398,6 +5827,8 @@ export type AccountKey = components['schemas']['AccountKey'];
 export type AccountKind = components['schemas']['AccountKind'];
 export type AccountQuery = components['schemas']['AccountQuery'];
 export type AccountState = components['schemas']['AccountState'];
+export type AddonEffect = components['schemas']['AddonEffect'];
+export type AddonKind = components['schemas']['AddonKind'];
 export type Allocation = components['schemas']['Allocation'];
 export type AllocationDetail = components['schemas']['AllocationDetail'];
 export type AllocationId = components['schemas']['AllocationId'];
@@ -5426,7 +5857,9 @@ export type BindingId = components['schemas']['BindingId'];
 export type BrokenLink = components['schemas']['BrokenLink'];
 export type Channel = components['schemas']['Channel'];
 export type Check = components['schemas']['Check'];
+export type CheckName = components['schemas']['CheckName'];
 export type Component = components['schemas']['Component'];
+export type ComponentClass = components['schemas']['ComponentClass'];
 export type ComponentReport = components['schemas']['ComponentReport'];
 export type ComponentSpec = components['schemas']['ComponentSpec'];
 export type ComponentStats = components['schemas']['ComponentStats'];
@@ -5437,6 +5870,7 @@ export type CreatedPersonalToken = components['schemas']['CreatedPersonalToken']
 export type CreatedUser = components['schemas']['CreatedUser'];
 export type CredentialDelivery = components['schemas']['CredentialDelivery'];
 export type CredentialKind = components['schemas']['CredentialKind'];
+export type DefaultSource = components['schemas']['DefaultSource'];
 export type Egress = components['schemas']['Egress'];
 export type Emission = components['schemas']['Emission'];
 export type Endpoint = components['schemas']['Endpoint'];
@@ -5453,6 +5887,7 @@ export type ErrorDetail = components['schemas']['ErrorDetail'];
 export type Event = components['schemas']['Event'];
 export type EventId = components['schemas']['EventId'];
 export type EventQuery = components['schemas']['EventQuery'];
+export type ExecutionEngine = components['schemas']['ExecutionEngine'];
 export type ExtensionKind = components['schemas']['ExtensionKind'];
 export type FailureReason = components['schemas']['FailureReason'];
 export type FieldDetail = components['schemas']['FieldDetail'];
@@ -5461,10 +5896,14 @@ export type FollowQuery = components['schemas']['FollowQuery'];
 export type ForceDecommission = components['schemas']['ForceDecommission'];
 export type FormAccess = components['schemas']['FormAccess'];
 export type FormAccessMode = components['schemas']['FormAccessMode'];
+export type FormAddon = components['schemas']['FormAddon'];
 export type FormAllocation = components['schemas']['FormAllocation'];
 export type FormApp = components['schemas']['FormApp'];
+export type FormComponent = components['schemas']['FormComponent'];
 export type FormError = components['schemas']['FormError'];
 export type FormFree = components['schemas']['FormFree'];
+export type FormGpu = components['schemas']['FormGpu'];
+export type FormLane = components['schemas']['FormLane'];
 export type FormMount = components['schemas']['FormMount'];
 export type FormOffer = components['schemas']['FormOffer'];
 export type FormReason = components['schemas']['FormReason'];
@@ -5507,6 +5946,7 @@ export type Joined = components['schemas']['Joined'];
 export type KeyDelivery = components['schemas']['KeyDelivery'];
 export type KeyId = components['schemas']['KeyId'];
 export type Label = components['schemas']['Label'];
+export type LaneWish = components['schemas']['LaneWish'];
 export type LaunchRequest = components['schemas']['LaunchRequest'];
 export type LaunchableApp = components['schemas']['LaunchableApp'];
 export type LimitSet = components['schemas']['LimitSet'];
@@ -5524,6 +5964,7 @@ export type ListOfLimitView = components['schemas']['ListOfLimitView'];
 export type ListOfNode = components['schemas']['ListOfNode'];
 export type ListOfPermissionView = components['schemas']['ListOfPermissionView'];
 export type ListOfPersonalToken = components['schemas']['ListOfPersonalToken'];
+export type ListOfPreset = components['schemas']['ListOfPreset'];
 export type ListOfProject = components['schemas']['ListOfProject'];
 export type ListOfRegistryCredential = components['schemas']['ListOfRegistryCredential'];
 export type ListOfRole = components['schemas']['ListOfRole'];
@@ -5555,6 +5996,7 @@ export type NewBinding = components['schemas']['NewBinding'];
 export type NewEndpointToken = components['schemas']['NewEndpointToken'];
 export type NewJoinToken = components['schemas']['NewJoinToken'];
 export type NewPersonalToken = components['schemas']['NewPersonalToken'];
+export type NewPreset = components['schemas']['NewPreset'];
 export type NewPrice = components['schemas']['NewPrice'];
 export type NewProject = components['schemas']['NewProject'];
 export type NewPublishIntent = components['schemas']['NewPublishIntent'];
@@ -5587,13 +6029,25 @@ export type PersonalTokenId = components['schemas']['PersonalTokenId'];
 export type Phase = components['schemas']['Phase'];
 export type PlacementIntent = components['schemas']['PlacementIntent'];
 export type Plan = components['schemas']['Plan'];
+export type PlanCheck = components['schemas']['PlanCheck'];
 export type PlanView = components['schemas']['PlanView'];
+export type PlannedAddon = components['schemas']['PlannedAddon'];
 export type PlannedArtifact = components['schemas']['PlannedArtifact'];
+export type PlannedComponent = components['schemas']['PlannedComponent'];
+export type PlannedEngine = components['schemas']['PlannedEngine'];
+export type PlannedGap = components['schemas']['PlannedGap'];
 export type PlannedMount = components['schemas']['PlannedMount'];
 export type Port = components['schemas']['Port'];
 export type Preparing = components['schemas']['Preparing'];
+export type Preset = components['schemas']['Preset'];
+export type PresetChoices = components['schemas']['PresetChoices'];
+export type PresetId = components['schemas']['PresetId'];
+export type PresetQuery = components['schemas']['PresetQuery'];
+export type PresetResources = components['schemas']['PresetResources'];
+export type PresetUpdate = components['schemas']['PresetUpdate'];
 export type Price = components['schemas']['Price'];
 export type PriceId = components['schemas']['PriceId'];
+export type PriceShare = components['schemas']['PriceShare'];
 export type PrincipalKind = components['schemas']['PrincipalKind'];
 export type PrincipalRef = components['schemas']['PrincipalRef'];
 export type Probe = components['schemas']['Probe'];
@@ -5607,6 +6061,8 @@ export type PublicAccessChange = components['schemas']['PublicAccessChange'];
 export type PublishIntent = components['schemas']['PublishIntent'];
 export type PullIntent = components['schemas']['PullIntent'];
 export type PullProgress = components['schemas']['PullProgress'];
+export type Quote = components['schemas']['Quote'];
+export type QuoteLine = components['schemas']['QuoteLine'];
 export type Reason = components['schemas']['Reason'];
 export type ReceiptView = components['schemas']['ReceiptView'];
 export type RegistryCredential = components['schemas']['RegistryCredential'];
@@ -5614,6 +6070,9 @@ export type RegistryCredentialId = components['schemas']['RegistryCredentialId']
 export type RegistryInfo = components['schemas']['RegistryInfo'];
 export type RegistryToken = components['schemas']['RegistryToken'];
 export type Rename = components['schemas']['Rename'];
+export type RenderedFile = components['schemas']['RenderedFile'];
+export type RenderedQuery = components['schemas']['RenderedQuery'];
+export type RenderedView = components['schemas']['RenderedView'];
 export type RepositoryId = components['schemas']['RepositoryId'];
 export type RepositoryView = components['schemas']['RepositoryView'];
 export type Requester = components['schemas']['Requester'];
@@ -5637,6 +6096,7 @@ export type ServiceAccountId = components['schemas']['ServiceAccountId'];
 export type ServiceAccountWithKey = components['schemas']['ServiceAccountWithKey'];
 export type SetPreparing = components['schemas']['SetPreparing'];
 export type SetRepository = components['schemas']['SetRepository'];
+export type Severity = components['schemas']['Severity'];
 export type Shape = components['schemas']['Shape'];
 export type SignedReceipt = components['schemas']['SignedReceipt'];
 export type SkuChange = components['schemas']['SkuChange'];
@@ -8083,6 +8543,32 @@ export interface operations {
             };
         };
     };
+    InstanceRendered: {
+        parameters: {
+            query?: {
+                /** @description The instance's own if absent. */
+                engine?: components["schemas"]["ExecutionEngine"];
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                app_instance_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Here it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenderedView"];
+                };
+            };
+        };
+    };
     InstanceStart: {
         parameters: {
             query?: never;
@@ -8455,6 +8941,121 @@ export interface operations {
             };
         };
     };
+    PresetList: {
+        parameters: {
+            query?: {
+                /** @description Of one app only. */
+                app?: string;
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Here it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOfPreset"];
+                };
+            };
+        };
+    };
+    PresetCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating safe: the same key and body give the first answer for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPreset"];
+            };
+        };
+        responses: {
+            /** @description It was created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preset"];
+                };
+            };
+        };
+    };
+    PresetDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating safe: the same key and body give the first answer for 24 hours. */
+                "Idempotency-Key"?: string;
+                /** @description The ETag of the object as it was read; another version is refused with 412. */
+                "If-Match"?: string;
+            };
+            path: {
+                project_id: string;
+                preset_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    PresetUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating safe: the same key and body give the first answer for 24 hours. */
+                "Idempotency-Key"?: string;
+                /** @description The ETag of the object as it was read; another version is refused with 412. */
+                "If-Match"?: string;
+            };
+            path: {
+                project_id: string;
+                preset_id: string;
+            };
+            cookie?: never;
+        };
+        /** @description What is left out stays. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PresetUpdate"];
+            };
+        };
+        responses: {
+            /** @description Here it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preset"];
+                };
+            };
+        };
+    };
     ProjectLimitList: {
         parameters: {
             query?: never;
@@ -8486,7 +9087,7 @@ export interface operations {
             };
             path: {
                 project_id: string;
-                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "bindings";
+                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "presets" | "bindings";
             };
             cookie?: never;
         };
@@ -9835,7 +10436,7 @@ export interface operations {
             };
             path: {
                 tenant_id: string;
-                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "bindings";
+                limit: "projects" | "service_accounts" | "personal_tokens" | "allocations" | "gpus" | "instances" | "registry_mib" | "repositories" | "trust_keys" | "endpoint_tokens" | "volumes" | "presets" | "bindings";
             };
             cookie?: never;
         };

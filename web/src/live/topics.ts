@@ -10,6 +10,7 @@ export type Topic =
   | 'projects'
   | 'whoami'
   | 'form'
+  | 'presets'
   | 'audit';
 
 const BY_PREFIX: [string, Topic[]][] = [
@@ -20,6 +21,8 @@ const BY_PREFIX: [string, Topic[]][] = [
   ['apps.repository.', ['artifacts']],
   ['apps.', ['catalog', 'entitlements', 'form']],
   ['allocations.', ['allocations', 'form']],
+  ['volumes.', ['form']],
+  ['launch_presets.', ['presets', 'form']],
   ['skus.', ['allocations', 'form']],
   ['service_accounts.', ['service-accounts']],
   ['nodes.', ['nodes', 'allocations', 'form']],

@@ -18,6 +18,8 @@ export function Ask({ title, about, verb, onClose, act, children }: Props) {
   const [error, setError] = useState<unknown>(null);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
+    // The dialog may have been opened inside another form, which React would tell of this one's submission.
+    event.stopPropagation();
     if (busy) return;
     setBusy(true);
     setError(null);

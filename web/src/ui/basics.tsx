@@ -74,7 +74,7 @@ export function Simulated({ when }: { when: boolean | undefined }) {
   return when ? <Tag title="This hardware is made up for trying things out">simulated</Tag> : null;
 }
 
-export function Copy({ text, what, label = 'Copy' }: { text: string; what: string; label?: string }) {
+export function Copy({ text, what, label = 'Copy', variant = 'quiet' }: { text: string; what: string; label?: string; variant?: 'quiet' | 'plain' }) {
   const [done, setDone] = useState(false);
   useEffect(() => {
     if (!done) return;
@@ -91,7 +91,7 @@ export function Copy({ text, what, label = 'Copy' }: { text: string; what: strin
     }
   };
   return (
-    <button type="button" className="button quiet small" onClick={copy} aria-label={`Copy ${what}`}>
+    <button type="button" className={`button ${variant === 'quiet' ? 'quiet small' : variant}`} onClick={copy} aria-label={`Copy ${what}`}>
       {done ? 'Copied' : label}
     </button>
   );

@@ -74,14 +74,40 @@ export function shortId(id: string): string {
 
 /** A price as it stands in the price book, e.g. 1.20 EUR per hour. */
 export function price(value: { amount_micros: number; currency: string; per_units: number; unit: string }): string {
-  const amount = (value.amount_micros / 1_000_000).toLocaleString([], { minimumFractionDigits: 2, maximumFractionDigits: 6 });
   const isHour = value.per_units === 3600 && value.unit.includes('second');
   const per = isHour ? 'hour' : `${value.per_units === 1 ? '' : `${value.per_units} `}${value.unit.replaceAll('_', ' ')}`;
-  return `${amount} ${value.currency} per ${per}`;
+  return `${money(value.amount_micros, value.currency)} per ${per}`;
 }
 
 /** `start_completed` → `Start completed`. */
 export function words(key: string): string {
   const text = key.replace(/[_.]/g, ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const LONGEST_SHOWN = 200;
+/** Controls, and characters that have no width or turn the direction of what follows. */
+const HIDDEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** A text of somebody else, such that it looks like what it is. */
+export function visible(text: string): string {
+  const cut = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+  return cut.replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** Millionths of a currency. */
+export function money(micros: number, currency: string): string {
+  return `${(micros / 1_000_000).toLocaleString([], { minimumFractionDigits: 2, maximumFractionDigits: 6 })} ${currency}`;
+}
+
+interface Mount {
+  source: { kind: 'scratch' } | { kind: 'volume'; volume_id: string };
+  volume_name?: string | null;
+  read_only: boolean;
+}
+
+/** What stands at a place for storage. */
+export function mountWords(mount: Mount): string {
+  if (mount.source.kind === 'scratch') return 'scratch, deleted with the instance';
+  return `volume ${mount.volume_name ?? mount.source.volume_id}${mount.read_only ? ', to read only' : ''}, kept when the instance ends`;
 }

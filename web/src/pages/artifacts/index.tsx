@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { call } from '../../api/client';
 import { fieldProblem } from '../../api/error';
 import { key, useRefresh } from '../../api/queries';
@@ -11,6 +11,7 @@ import { Ask } from '../../ui/ask';
 import { Badge, CommandLine, Page, Short, Tag, type Tone } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { bytes } from '../../ui/format';
+import { useSearch } from '../../ui/search';
 import { Empty, Loading, Problem } from '../../ui/states';
 import { RowMenu } from '../../ui/menu';
 import { More, Table } from '../../ui/table';

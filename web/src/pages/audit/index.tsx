@@ -1,12 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useId } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { call } from '../../api/client';
 import { key } from '../../api/queries';
 import type { AuditEntry } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { Badge, Id, LinkButton, Page } from '../../ui/basics';
 import { moment } from '../../ui/format';
+import { useSearch } from '../../ui/search';
 import { Empty, Loading, Problem } from '../../ui/states';
 import { More, Table } from '../../ui/table';
 

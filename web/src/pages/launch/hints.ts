@@ -15,7 +15,7 @@ const FITTING: Record<string, string[]> = {
  * choices or bounds the field does not have, is left out. Lists are written one entry per line. A field of any type can be hidden; it
  * keeps its value.
  */
-export function safeHints(schema: Values, hints: Values): Values {
+export function safeHints(schema: Values, hints: Values, sources: Record<string, string> = {}): Values {
   const properties = record(schema.properties);
   const safe: Values = {};
   const order = hints['ui:order'];
@@ -35,6 +35,8 @@ export function safeHints(schema: Values, hints: Values): Values {
       (widget !== 'range' || (typeof property.minimum === 'number' && typeof property.maximum === 'number'));
     if (widget !== undefined && !fits) delete hint['ui:widget'];
     if (type === 'array') hint['ui:widget'] = 'lines';
+    // The app's own default needs no word.
+    if (sources[name] === 'project' || sources[name] === 'site') hint['ui:source'] = sources[name];
     safe[name] = hint;
   }
   return safe;
@@ -53,14 +55,15 @@ export function extraErrors(problems: FieldProblem[]): Values {
   return errors;
 }
 
-/** Which values the user has set: those that differ from what was shown. An emptied text without a default is no value. */
+/** Which values the user has set: those that differ from what was shown. An emptied text or list without a default is no value. */
 export function changedValues(schema: Values, shown: Values, now: Values, before: Values): Values {
   const properties = record(schema.properties);
   const changed: Values = { ...before };
   for (const name of new Set([...Object.keys(shown), ...Object.keys(now)])) {
     if (JSON.stringify(now[name]) === JSON.stringify(shown[name])) continue;
     const property = record(properties[name]);
-    const isEmpty = now[name] === undefined || (now[name] === '' && property.default === undefined);
+    const nothing = now[name] === '' || (Array.isArray(now[name]) && now[name].length === 0);
+    const isEmpty = now[name] === undefined || (nothing && property.default === undefined);
     if (isEmpty) delete changed[name];
     else changed[name] = now[name];
   }

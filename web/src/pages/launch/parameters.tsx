@@ -14,6 +14,7 @@ import type {
   WidgetProps,
 } from '@rjsf/utils';
 import { type ReactNode, useMemo } from 'react';
+import type { DefaultSource } from '../../api/coming';
 import type { FieldProblem } from '../../api/error';
 import { extraErrors, safeHints } from './hints';
 import { NumberInput } from './number';
@@ -32,13 +33,15 @@ const silent: ValidatorType = {
 interface Props {
   schema: Values;
   hints: Values;
+  /** Who set the defaults, where it is known. */
+  sources: Record<string, DefaultSource> | undefined;
   values: Values;
   problems: FieldProblem[];
   onChange: (values: Values) => void;
 }
 
-export default function Parameters({ schema, hints, values, problems, onChange }: Props) {
-  const uiSchema = useMemo(() => safeHints(schema, hints) as UiSchema, [schema, hints]);
+export default function Parameters({ schema, hints, sources, values, problems, onChange }: Props) {
+  const uiSchema = useMemo(() => safeHints(schema, hints, sources) as UiSchema, [schema, hints, sources]);
   const errors = useMemo(() => extraErrors(problems) as ErrorSchema, [problems]);
   return (
     <Form
@@ -237,6 +240,7 @@ function FieldTemplate(props: FieldTemplateProps) {
   if (props.schema.type === 'object') return <>{props.children}</>;
   const isBoolean = props.schema.type === 'boolean' && props.uiSchema?.['ui:widget'] !== 'select' && props.uiSchema?.['ui:widget'] !== 'radio';
   const warning = props.uiSchema?.['ui:warning'] as string | undefined;
+  const source = props.uiSchema?.['ui:source'] as DefaultSource | undefined;
   const problems = props.rawErrors ?? [];
   return (
     <div className="field">
@@ -250,6 +254,7 @@ function FieldTemplate(props: FieldTemplateProps) {
       <div id={`${props.id}-about`}>
         {props.rawDescription && <p className="hint">{props.rawDescription}</p>}
         {typeof props.rawHelp === 'string' && <p className="hint">{props.rawHelp}</p>}
+        {source && <p className="hint">{source === 'project' ? 'The default is set by the project.' : 'The default is set by the platform.'}</p>}
         {warning?.split('\n').map((line) => (
           <p key={line} className="hint warning">
             {line}

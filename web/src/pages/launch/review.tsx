@@ -1,19 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/client';
+import type { Form, LaunchPlan, Planned, Wish } from '../../api/coming';
 import { ApiError } from '../../api/error';
 import { useRefresh } from '../../api/queries';
-import type { AppForm, LaunchRequest, Plan, PlanView } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { announce } from '../../ui/announce';
 import { Button, CommandLine } from '../../ui/basics';
 import { Modal } from '../../ui/dialog';
+import { plural } from '../../ui/format';
 import { Loading, Problem } from '../../ui/states';
-import { planChanges, planLines } from './plan';
+import { ComponentTable } from './lanes';
+import { planChanges, planLines, refusal } from './plan';
+import { Checks, Engines, QuoteLines } from './planned';
 
 interface Props {
-  request: LaunchRequest;
-  form: AppForm;
+  request: Wish;
+  form: Form;
   onClose: () => void;
   onLaunched: (id: string) => void;
 }
@@ -24,17 +27,19 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   const refresh = useRefresh();
   const planned = useQuery({
     queryKey: ['plan', project.id, request],
-    queryFn: ({ signal }) =>
+    queryFn: async ({ signal }): Promise<Planned> =>
       call('post', '/api/v1/projects/{project_id}/app-instances/plan', { path: { project_id: project.id }, body: request, signal }),
     staleTime: Infinity,
     gcTime: 0,
     retry: false,
   });
-  const [newer, setNewer] = useState<PlanView | null>(null);
+  const [newer, setNewer] = useState<Planned | null>(null);
   const [moved, setMoved] = useState<ReturnType<typeof planChanges> | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const view = newer ?? planned.data;
+  const plan = view?.plan;
+  const refused = view ? refusal(view.plan.checks ?? []) : null;
 
   const launch = async () => {
     if (!view) return;
@@ -60,7 +65,12 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   };
 
   return (
-    <Modal open onClose={onClose} title={`Launch ${form.app.display_name}?`} about="This is what will happen. Nothing has started yet.">
+    <Modal
+      open
+      onClose={onClose}
+      title={`Launch ${form.app.display_name}?`}
+      about={refused === null ? 'This is what will happen. Nothing has started yet.' : 'This is what would happen. Nothing has started.'}
+    >
       {!view && !planned.isError && <Loading what="the plan" lines={6} />}
       {planned.isError && <Problem error={planned.error} title="This cannot be launched" retry={() => void planned.refetch()} />}
       {moved && (
@@ -85,14 +95,28 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
           ))}
         </dl>
       )}
+      {plan?.components && plan.components.length > 1 && (
+        <details>
+          <summary>{plural(plan.components.length, 'component')}</summary>
+          <ComponentTable components={plan.components.map((one) => ({ ...one, runs: true, gpu_count: one.gpus.length }))} />
+        </details>
+      )}
+      {plan?.quote && <QuoteLines quote={plan.quote} />}
+      {plan?.checks && plan.checks.length > 0 && <Checks checks={plan.checks} />}
+      {plan?.engines && plan.engines.length > 0 && <Engines engines={plan.engines} />}
       <details>
         <summary>The same with the command line</summary>
         <CommandLine command={form.command} />
       </details>
       {error !== null && <Problem error={error} title="It was not launched" />}
+      {refused !== null && (
+        <p className="notice" role="alert">
+          {refused}
+        </p>
+      )}
       <div className="row end">
         <Button onClick={onClose}>Back</Button>
-        {view && (
+        {view && refused === null && (
           <Button variant="primary" busy={busy} onClick={() => void launch()}>
             {moved ? 'Launch all the same' : 'Launch'}
           </Button>
@@ -102,7 +126,7 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   );
 }
 
-function changedPlan(error: ApiError): PlanView | null {
+function changedPlan(error: ApiError): Planned | null {
   const { plan, plan_digest: digest } = error.params;
-  return plan && typeof digest === 'string' ? { plan: plan as Plan, plan_digest: digest } : null;
+  return plan && typeof digest === 'string' ? { plan: plan as LaunchPlan, plan_digest: digest } : null;
 }

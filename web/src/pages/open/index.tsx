@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'react';
-import { useSearch } from 'wouter';
 import { call } from '../../api/client';
 import { openEndpoint } from '../../api/endpoints';
 import { ApiError } from '../../api/error';
 import type { EndpointPlace } from '../../api/schema';
 import { LinkButton, Page } from '../../ui/basics';
+import { useSearch } from '../../ui/search';
 import { Empty, Loading, Problem } from '../../ui/states';
 
 /** Where the gateway sends people who have no session with an app: finds the app, opens it, and goes there. */

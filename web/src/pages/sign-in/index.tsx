@@ -1,11 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { call } from '../../api/client';
 import { ApiError } from '../../api/error';
 import { parseNext } from '../../session/next';
 import { Button } from '../../ui/basics';
 import { Field } from '../../ui/form';
+import { useSearch } from '../../ui/search';
 
 /** Why one is here, by a code; the words are ours, never the address's. */
 const PROBLEMS: Record<string, string> = {

@@ -1,12 +1,13 @@
 import * as Tabs from '@radix-ui/react-tabs';
 import { useEffect, useRef, useState } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
 import { ApiError } from '../../api/error';
 import { embeddable } from '../../api/endpoints';
 import { isBusy, useInstance, useTimeline } from '../../api/queries';
 import type { InstanceDetail } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { LinkButton, Page, Simulated } from '../../ui/basics';
+import { useSearch } from '../../ui/search';
 import { Empty, Show } from '../../ui/states';
 import { Actions } from './actions';
 import { EmbeddedApp } from './embedded';
@@ -14,6 +15,7 @@ import { Logs } from './logs';
 import { Metrics } from './metrics';
 import { Overview } from './overview';
 import { Receipt } from './receipt';
+import { Rendered, useRendered } from './rendered';
 import { StateBadge } from './state';
 import { Timeline } from './timeline';
 
@@ -75,12 +77,14 @@ function Detail({ instance }: { instance: InstanceDetail }) {
   const timeline = useTimeline(instance.project_id, instance.id, busy);
   const ended = Boolean(instance.decommissioned_at);
   const app = embeddable(instance.access.endpoints);
+  const rendered = useRendered(instance, instance.execution_engine).data;
   const tabs = [
     { key: 'overview', title: 'Overview' },
     ...(app && can('apps.instance.access') && !ended ? [{ key: 'app', title: app.title ?? 'App' }] : []),
     ...(can('apps.instance.access') && !ended ? [{ key: 'logs', title: 'Logs' }] : []),
     { key: 'timeline', title: 'Timeline' },
     ...(ended ? [{ key: 'receipt', title: 'Receipt' }] : [{ key: 'metrics', title: 'Metrics' }]),
+    ...(rendered ? [{ key: 'rendered', title: 'Rendered files' }] : []),
   ];
   const wanted = query.get('tab') ?? (ended ? 'receipt' : 'overview');
   const tab = tabs.some((one) => one.key === wanted) ? wanted : 'overview';
@@ -123,6 +127,9 @@ function Detail({ instance }: { instance: InstanceDetail }) {
       </Tabs.Content>
       <Tabs.Content value="receipt" className="tab-body">
         <Receipt instance={instance} />
+      </Tabs.Content>
+      <Tabs.Content value="rendered" className="tab-body">
+        <Rendered instance={instance} />
       </Tabs.Content>
     </Tabs.Root>
   );

@@ -4,7 +4,7 @@ import { useAllocations } from '../../api/queries';
 import type { EndpointView, InstanceDetail, TimelineEntry } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { Badge, Button, Card, CommandLine, Copy, Fact, Facts, Id, Short, Tag } from '../../ui/basics';
-import { bytes, date, plural, shortId, span, words } from '../../ui/format';
+import { bytes, date, mountWords, plural, shortId, span, words } from '../../ui/format';
 import { Problem } from '../../ui/states';
 import { Ago, useNow } from '../../ui/time';
 import { openInTab } from './open';
@@ -43,7 +43,7 @@ export function Overview({ instance, timeline }: { instance: InstanceDetail; tim
             {instance.mounts.length > 0
               ? instance.mounts.map((mount) => (
                   <span key={mount.name} className="block">
-                    {mount.name} <code>{mount.path}</code> <Tag>{mount.source.kind}</Tag>
+                    {mount.name} <code>{mount.path}</code>: {mountWords(mount)}
                   </span>
                 ))
               : 'none'}

@@ -1,9 +1,10 @@
 import { useId } from 'react';
-import { Link, useLocation, useSearch } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { useInstances } from '../../api/queries';
 import type { Instance, Status } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { LinkButton, Page } from '../../ui/basics';
+import { useSearch } from '../../ui/search';
 import { Empty, Loading, Problem } from '../../ui/states';
 import { More, Table } from '../../ui/table';
 import { Ago } from '../../ui/time';
