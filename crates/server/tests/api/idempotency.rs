@@ -614,6 +614,17 @@ async fn valid_launch_request(
             let place = if route == R::EntitlementSet { home.project } else { home.tenant };
             return request(vec![place, slug], Some(json!({"enabled": true})));
         }
+        R::PresetCreate | R::PresetUpdate | R::PresetDelete => {
+            draft().await;
+            let home = p.home(&slug).await;
+            let body = json!({"app_slug": slug, "name": "walked"});
+            if route == R::PresetCreate {
+                return request(vec![home.project], Some(body));
+            }
+            let id = admin.call(R::PresetCreate, &[&home.project], Some(&body)).await.expect(201).id();
+            let change = (route == R::PresetUpdate).then(|| json!({"is_default": true}));
+            return request(vec![home.project, id], change);
+        }
         R::AllocationRequest
         | R::AllocationGrant
         | R::AllocationDeny

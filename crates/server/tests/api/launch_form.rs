@@ -135,7 +135,7 @@ both_databases! {
         assert_eq!(seen["mounts"], json!([{"name": "workspace", "path": "/workspace", "kind": "workspace", "read_only": false, "source": {"kind": "scratch"}}]));
         assert_eq!(seen["values"], json!({"epochs": 3, "label": "it's fine"}));
         assert_eq!((&seen["ui"], &seen["components"][0]["name"]), (&entry["ui"], &json!("main")));
-        let kept = "SELECT COUNT(*) FROM app_instance_revisions WHERE CAST(render_input AS TEXT) LIKE '%it''s fine%'";
+        let kept = "SELECT COUNT(*) FROM app_instance_revisions WHERE CAST(wish AS TEXT) LIKE '%it''s fine%'";
         assert_eq!(crate::count(&p, kept).await, 1, "the resolved values are kept with the revision");
         let taken = form(&p.admin, project, "tuner", &good["request"]).await.expect(200).body;
         assert!(errors(&taken).contains(&("/name", "name_taken")), "{taken}");

@@ -18,6 +18,7 @@ mod lifecycle;
 mod nodes;
 mod own_instance;
 mod people;
+mod profiles;
 mod registry;
 mod service_accounts;
 mod shell;

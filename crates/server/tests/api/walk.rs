@@ -18,6 +18,7 @@ struct World {
     ready: Ready,
     instance: String,
     volume: String,
+    preset: String,
     _running: SimulatedNode,
 }
 
@@ -37,6 +38,8 @@ impl World {
         ready.reaches(p, &instance, "running").await;
         let body = json!({"name": "walked", "allocation_id": ready.allocation});
         let volume = p.admin.call(Route::VolumeCreate, &[&home.project], Some(&body)).await.expect(201).id();
+        let body = json!({"app_slug": "walked", "name": "walked"});
+        let preset = p.admin.call(Route::PresetCreate, &[&home.project], Some(&body)).await.expect(201).id();
         Self {
             tenant: home.tenant,
             project: home.project,
@@ -49,6 +52,7 @@ impl World {
             ready,
             instance,
             volume,
+            preset,
             _running: node,
         }
     }
@@ -69,6 +73,7 @@ impl World {
             "{app_version}" => "1.0.0",
             "{app_instance_id}" => &self.instance,
             "{volume_id}" => &self.volume,
+            "{preset_id}" => &self.preset,
             "{asset}" => "docs.js",
             other => other,
         });
@@ -158,6 +163,9 @@ both_databases! {
             (Route::AllocationRelease, Route::AllocationRelease.path(&[&other.project, &world.ready.allocation])),
             (Route::VolumeGet, Route::VolumeGet.path(&[&other.project, &world.volume])),
             (Route::VolumeDelete, Route::VolumeDelete.path(&[&other.project, &world.volume])),
+            (Route::PresetUpdate, Route::PresetUpdate.path(&[&other.project, &world.preset])),
+            (Route::PresetDelete, Route::PresetDelete.path(&[&other.project, &world.preset])),
+            (Route::InstanceRendered, Route::InstanceRendered.path(&[&other.project, &world.instance])),
             (Route::InstanceGet, Route::InstanceGet.path(&[&other.project, &world.instance])),
             (Route::InstanceStop, Route::InstanceStop.path(&[&other.project, &world.instance])),
             (Route::InstanceStart, Route::InstanceStart.path(&[&other.project, &world.instance])),
