@@ -52,7 +52,7 @@ pub(crate) struct Connections(Arc<Counters>);
 
 impl Connections {
     pub(crate) fn take(served: &Served) -> Option<Arc<Self>> {
-        let most = served.route.policy.max_connections.unwrap_or(CONNECTIONS) as usize;
+        let most = served.route.policy.max_connections.unwrap_or(CONNECTIONS).min(CONNECTIONS) as usize;
         let counters = served.counters.clone();
         let before = counters.connections.fetch_add(1, Ordering::Relaxed);
         let place = Self(counters);
