@@ -107,3 +107,47 @@ fn verify(revision: &StoredRevision, engine: ExecutionEngine, input: &RenderInpu
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpuaas_domain::Timestamp;
+    use gpuaas_domain::ids::{AppVersionId, RevisionId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const INPUT: &str = include_str!("../../../domain/tests/golden/render/one/input.json");
+
+    /// B-05, B-13: stored bytes are believed only as far as they can be rendered again, or held against their digest.
+    #[test]
+    fn stored_bytes_are_held_against_their_input_and_digest() {
+        let input: RenderInput = serde_json::from_str(INPUT).unwrap();
+        let engine = ExecutionEngine::DockerCompose;
+        let rendered = render(engine, &input).unwrap();
+        let file = &rendered.files[0];
+        let revision = StoredRevision {
+            id: RevisionId::new(Uuid::nil()),
+            number: 1,
+            app_version_id: AppVersionId::new(Uuid::nil()),
+            renderer_version: rendered.renderer_version,
+            wish: serde_json::Value::Null,
+            render_input: None,
+            rendered: file.bytes.clone(),
+            rendered_digest: rendered.digest.clone(),
+            created_at: Timestamp::from_unix_seconds(0).unwrap(),
+        };
+        assert_eq!(verify(&revision, engine, &input), Verification::Rederived);
+        let changed =
+            StoredRevision { rendered: file.bytes.replace("services", "servicez"), ..revision.clone() };
+        assert_eq!(verify(&changed, engine, &input), Verification::Mismatch);
+        let files = [RenderedFile { ..file.clone() }];
+        let older = StoredRevision {
+            renderer_version: 0,
+            rendered_digest: gpuaas_domain::render::digest(engine, 0, &files),
+            ..revision
+        };
+        assert_eq!(verify(&older, engine, &input), Verification::StoredBytes);
+        let changed = StoredRevision { rendered: "x".to_owned(), ..older };
+        assert_eq!(verify(&changed, engine, &input), Verification::Mismatch);
+    }
+}

@@ -1,5 +1,7 @@
 //! Several components: which run, what each takes, which devices it gets, and what is said where that cannot be.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::launch::{CheckName, LaneWish};
 use crate::manifest::ExecutionEngine;
@@ -362,4 +364,77 @@ fn a_profile_is_planned_without_a_platform() {
     assert!(planned.plan.simulated);
     assert_eq!(planned.input.components.len(), 5);
     assert!(planned.plan.engines.iter().all(|engine| engine.renders));
+}
+
+/// H-08, H-10: an app that is made to be shared otherwise than by a project is refused, not run otherwise than it expects.
+#[test]
+fn an_operating_mode_that_no_policy_defines_is_refused() {
+    let mut manifest = stack();
+    manifest["operation"] = json!({"modes": ["tenant_dedicated", "platform_managed"]});
+    let plan = Scene::of(&manifest).plan(0, &wish(&[])).unwrap();
+    assert_eq!(
+        (plan.operating_mode.name(), plan.control_plane_scope.name()),
+        ("tenant_dedicated", "project")
+    );
+    for operation in [
+        json!({"modes": ["platform_managed"], "scope": "platform"}),
+        json!({"modes": ["tenant_dedicated"], "scope": "tenant"}),
+    ] {
+        manifest["operation"] = operation;
+        let error = Scene::of(&manifest).plan(0, &wish(&[])).unwrap_err();
+        assert_eq!(error.code(), "operation_not_supported");
+    }
+}
+
+proptest! {
+    /// C-09: whatever lanes ask for and whatever is free, either every lane has as many devices as it takes, all its own, free
+    /// and large enough, or there is no way to do that.
+    #[test]
+    fn lanes_share_no_device_and_are_refused_only_where_they_must_be(
+        sizes in proptest::collection::vec(prop_oneof![Just(40_000_i64), Just(80_000), Just(143_360)], 8),
+        busy in proptest::collection::vec(any::<bool>(), 8),
+        counts in (0_u32..5, 0_u32..5),
+        floors in (prop_oneof![Just(None), Just(Some(80_000)), Just(Some(100_000))], prop_oneof![Just(None), Just(Some(80_000)), Just(Some(100_000))]),
+        intent in prop_oneof![Just("any"), Just("packed"), Just("spread")],
+    ) {
+        let mut manifest = stack();
+        manifest["compatibility"] = json!({"requires_capacity_shape": ["baremetal"], "min_gpu_count": 0});
+        manifest["resources"]["gpu_count"] = json!({"default": 0, "min": 0});
+        manifest["resources"]["gpu_placement"]["intent"] = json!(intent);
+        for (index, count, floor) in [(1, counts.0, floors.0), (3, counts.1, floors.1)] {
+            manifest["components"][index]["gpu_count"] = json!({"default": count, "min": 0, "max": 8});
+            manifest["components"][index].as_object_mut().unwrap().remove("tensor_parallel");
+            if let Some(floor) = floor {
+                manifest["components"][index]["min_gpu_memory_mib"] = json!(floor);
+            }
+        }
+        let mut scene = Scene::of(&manifest);
+        let place = &mut scene.places[0];
+        for (gpu, size) in place.gpus.iter_mut().zip(&sizes) {
+            gpu.memory_mib = *size;
+        }
+        place.gpus_in_use = place.gpus.iter().zip(&busy).filter(|(_, busy)| **busy).map(|(gpu, _)| gpu.id).collect();
+        let free: Vec<i64> = sizes.iter().zip(&busy).filter(|(_, busy)| !**busy).map(|(size, _)| *size).collect();
+        let of = |floor: Option<i64>| free.iter().filter(|size| **size >= floor.unwrap_or(0)).count();
+        let wanted = [(counts.0 as usize, floors.0), (counts.1 as usize, floors.1)];
+        // Floors are nested, so it can be done exactly where every floor finds enough for all that need it or more.
+        let possible = wanted.iter().all(|(_, floor)| {
+            let need: usize = wanted.iter().filter(|(_, other)| other.unwrap_or(0) >= floor.unwrap_or(0)).map(|(count, _)| count).sum();
+            need <= of(*floor)
+        });
+        let planned = scene.plan(0, &wish(&[]));
+        prop_assert_eq!(planned.is_ok(), possible, "{:?}", planned.err());
+        let Ok(plan) = scene.plan(0, &wish(&[])) else { return Ok(()) };
+        let mut seen = std::collections::BTreeSet::new();
+        for (index, (count, floor)) in [(1, wanted[0]), (2, wanted[1])] {
+            let set = &plan.components[index].gpu_ids;
+            prop_assert_eq!(set.len(), count);
+            for id in set {
+                let gpu = scene.places[0].gpus.iter().find(|gpu| gpu.id == *id).unwrap();
+                prop_assert!(seen.insert(*id), "no device twice");
+                prop_assert!(gpu.memory_mib >= floor.unwrap_or(0));
+                prop_assert!(!scene.places[0].gpus_in_use.contains(id));
+            }
+        }
+    }
 }
