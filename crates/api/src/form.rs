@@ -1,6 +1,8 @@
 //! The launch form on the wire.
 
-pub use gpuaas_domain::launch_form::{Form, FormAllocation, FormOffer, FormReason, FormVariant};
+pub use gpuaas_domain::launch_form::{
+    Form, FormAddon, FormAllocation, FormComponent, FormLane, FormOffer, FormReason, FormVariant,
+};
 
 use std::collections::BTreeMap;
 

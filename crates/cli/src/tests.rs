@@ -88,6 +88,10 @@ node rotate-task-key
 node uncordon
 open
 port-forward
+preset delete
+preset get
+preset list
+preset save
 project bind
 project bindings
 project create
@@ -105,6 +109,7 @@ registry credential revoke
 registry info
 registry login
 registry visibility
+render
 role bind
 role bindings
 role create

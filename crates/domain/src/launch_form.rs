@@ -156,7 +156,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
                 FormMount::of(app, mount, &wanted.wish, node.map(|node| node.id))
             })
             .collect(),
-        access: view::access(app.manifest, &profile, &wanted.wish.access, app.public_ceiling),
+        access: view::access(app.manifest, &composition, &wanted.wish.access, app.public_ceiling),
         command: command::line(&choices, view, command_name(&allocations, &choices).as_deref()),
         plannable,
         launchable: errors.is_empty() && chosen.is_some(),

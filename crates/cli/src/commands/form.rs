@@ -80,7 +80,9 @@ fn preview(app: &App, file: &Path, choices: &ChoiceArgs) -> Result<()> {
         return printer.value(&shown);
     }
     printer.members(&shown.facts())?;
-    show(printer, &shown)
+    show(printer, &shown)?;
+    printer.note("Allocation, devices and the trust of images are made up; a platform may say otherwise.");
+    Ok(())
 }
 
 fn show(printer: &Printer, shown: &AppForm) -> Result<()> {

@@ -27,7 +27,7 @@ use crate::source;
 /// `-o json` wrote once more and says whether the bytes are the same.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  gpuaas render apps/jupyterlab --engine docker_compose\n  gpuaas render . --engine kubernetes --addon metrics --values values/default.yaml --output rendered\n  gpuaas render . --engine helm -o json > record.json && gpuaas render --verify record.json\n  gpuaas render --instance notebook --project lab --engine kubernetes"
+    after_help = "Examples:\n  gpuaas render apps/jupyterlab --engine docker_compose\n  gpuaas render . --engine kubernetes --addon metrics --values values/default.yaml --into rendered\n  gpuaas render . --engine helm -o json > record.json && gpuaas render --verify record.json\n  gpuaas render --instance notebook --project lab --engine kubernetes"
 )]
 pub(crate) struct RenderArgs {
     /// The manifest: .json, .yaml, .yml, or a folder with app.yaml or app.json
@@ -38,7 +38,7 @@ pub(crate) struct RenderArgs {
     engine: Option<String>,
     /// Write the files into this folder instead of showing them
     #[arg(long, value_name = "FOLDER")]
-    output: Option<PathBuf>,
+    into: Option<PathBuf>,
     /// Render this record again and compare
     #[arg(long, value_name = "RECORD", conflicts_with = "instance")]
     verify: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub(crate) async fn run(app: &App, args: RenderArgs) -> Result<()> {
     if app.printer.is_json() {
         return app.printer.value(&record);
     }
-    show(app, &record.files, args.output.as_deref())?;
+    show(app, &record.files, args.into.as_deref())?;
     for gap in &record.gaps {
         app.printer.note(&format!("{}: {}", gap.path, gap.message));
     }
@@ -127,7 +127,7 @@ pub(crate) fn manifest(app: &App, file: &Path) -> Result<Manifest> {
 pub(crate) fn refused(error: &gpuaas_domain::Error) -> Failure {
     let faults: Vec<String> =
         error.field_errors().iter().map(|field| format!("{}: {}", field.path, field.message)).collect();
-    let message = if faults.is_empty() { error.message().to_owned() } else { faults.join("\n  ") };
+    let message = if faults.is_empty() { error.message().to_owned() } else { faults.join(" ") };
     Failure::new(Exit::No, error.code(), message)
 }
 
@@ -141,13 +141,13 @@ fn cannot_say(engine: ExecutionEngine, refusal: &render::Refusal) -> Failure {
     Failure::new(
         Exit::No,
         "cannot_be_rendered",
-        format!("{} cannot say this:\n  {}", engine.name(), told.join("\n  ")),
+        format!("{} cannot say this. {}", engine.name(), told.join(" ")),
     )
 }
 
 /// One file as it is, several under their names, or all into a folder.
-fn show(app: &App, files: &[RenderedFile], output: Option<&Path>) -> Result<()> {
-    let Some(folder) = output else {
+fn show(app: &App, files: &[RenderedFile], into: Option<&Path>) -> Result<()> {
+    let Some(folder) = into else {
         for file in files {
             if files.len() > 1 {
                 app.printer.line(&format!("# {}", file.name))?;
@@ -208,7 +208,7 @@ async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()>
     if app.printer.is_json() {
         app.printer.json(raw.get())?;
     } else {
-        show(app, &view.files, args.output.as_deref())?;
+        show(app, &view.files, args.into.as_deref())?;
         if !view.masked.is_empty() {
             app.printer.note(&format!("Masked: {}", view.masked.join(", ")));
         }

@@ -370,7 +370,7 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
     let tables = form::tables(&form);
     assert!(tables.iter().all(|(titles, rows)| rows.iter().all(|row| row.len() == titles.len())));
     let titles: Vec<&str> = tables.iter().map(|(titles, _)| titles[0]).collect();
-    assert_eq!(titles, ["PARAMETER", "IMAGE", "ALLOCATION", "OFFER", "WRONG"]);
+    assert_eq!(titles, ["PARAMETER", "COMPONENT", "ADD-ON", "LANE", "IMAGE", "ALLOCATION", "OFFER", "WRONG"]);
     let shown: Vec<String> = tables.iter().map(|(titles, rows)| render_table(titles, rows, false)).collect();
     assert_eq!(
         shown[0],

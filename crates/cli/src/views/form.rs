@@ -1,6 +1,8 @@
 //! The launch form: facts, then a table of everything that can be chosen.
 
-use gpuaas_api::form::{AppForm, Form, FormAllocation, FormOffer, FormReason, FormVariant};
+use gpuaas_api::form::{
+    AppForm, Form, FormAddon, FormAllocation, FormComponent, FormLane, FormOffer, FormReason, FormVariant,
+};
 use gpuaas_domain::launch_form::ResourceField;
 use serde_json::Value;
 
@@ -68,8 +70,18 @@ pub(crate) fn tables(shown: &AppForm) -> Vec<Table> {
     let none_fits = form.allocations.iter().all(|one| !one.fits);
     let offers = form.offers.iter().filter(|_| none_fits);
     let errors = form.errors.iter().map(|error| vec![error.path.clone(), error.message.clone()]);
-    let tables: [Table; 5] = [
+    let running = form.components.iter().filter(|_| form.components.len() > 1);
+    let tables: [Table; 8] = [
         (&["PARAMETER", "TYPE", "VALUE", "TAKES", "ABOUT"], parameters(form)),
+        (&["COMPONENT", "CLASS", "RUNS", "CPU", "MEMORY", "GPUS"], running.map(component).collect()),
+        (
+            &["ADD-ON", "CHOSEN", "CPU", "MEMORY", "STORAGE", "PART OF THE PRICE", "BRINGS", "ABOUT"],
+            form.addons.iter().map(addon).collect(),
+        ),
+        (
+            &["LANE", "GPUS", "TENSOR PARALLEL", "LEAST GPU MEMORY", "GETS"],
+            form.lanes.iter().filter(|lane| lane.runs).map(lane).collect(),
+        ),
         (
             &["IMAGE", "COMPONENT", "FOR", "TRUST", "CHOSEN", "WHY NOT"],
             form.variants.iter().map(variant).collect(),
@@ -82,6 +94,55 @@ pub(crate) fn tables(shown: &AppForm) -> Vec<Table> {
         (&["WRONG", "WHY"], errors.collect()),
     ];
     tables.into_iter().filter(|(_, rows)| !rows.is_empty()).collect()
+}
+
+fn component(one: &FormComponent) -> Vec<String> {
+    let runs = match &one.why_not {
+        Some(why) => format!("no: {why}"),
+        None => yes(one.runs),
+    };
+    let name = if one.replicas > 1 { format!("{} x{}", one.name, one.replicas) } else { one.name.clone() };
+    vec![
+        name,
+        one.class.name().to_owned(),
+        runs,
+        units::cpus(one.cpu_millis),
+        units::mib(one.memory_mib),
+        one.gpu_count.to_string(),
+    ]
+}
+
+fn addon(one: &FormAddon) -> Vec<String> {
+    let chosen = match (one.chosen, one.required_by.as_slice()) {
+        (true, []) => "yes".to_owned(),
+        (true, others) => format!("with {}", others.join(", ")),
+        (false, _) => "no".to_owned(),
+    };
+    let share = one.effect.share.as_ref();
+    let share =
+        share.map(|share| format!("{} {} per hour", units::money(share.amount_micros), share.currency));
+    let about = one.description.as_ref().unwrap_or(&one.display_name);
+    vec![
+        one.name.clone(),
+        chosen,
+        units::cpus(one.effect.cpu_millis),
+        units::mib(one.effect.memory_mib),
+        units::mib(one.effect.storage_mib),
+        dash(share),
+        if one.requires.is_empty() { "-".to_owned() } else { one.requires.join(", ") },
+        if one.fits { about.clone() } else { why(&one.reasons) },
+    ]
+}
+
+fn lane(one: &FormLane) -> Vec<String> {
+    let gpus: Vec<String> = one.gpus.iter().map(|gpu| simulated(&gpu.uuid, gpu.simulated)).collect();
+    vec![
+        one.name.clone(),
+        bounded(one.gpu_count, |count| count.to_string()),
+        bounded(one.tensor_parallel, |degree| degree.to_string()),
+        dash(one.min_gpu_memory_mib.map(|mib| units::mib(i64::from(mib)))),
+        if gpus.is_empty() { "-".to_owned() } else { gpus.join(", ") },
+    ]
 }
 
 /// In the order of the hints, where there are any.

@@ -11,11 +11,10 @@ use crate::access::{self, AccessMode, PublicAccess};
 use crate::allocation::{AllocationState, GrantPolicy, Price, Shape, prices_at};
 use crate::artifact::TrustState;
 use crate::ids::{AllocationId, NodeId, SkuId};
+use crate::launch::composition::Composition;
 use crate::launch::{Target, View, Wish, mounts, target};
 use crate::manifest::ladder::VersionState;
-use crate::manifest::{
-    AddonKind, ComponentClass, Expose, ExtensionKind, Manifest, Mount, MountKind, Profile,
-};
+use crate::manifest::{AddonKind, ComponentClass, Expose, ExtensionKind, Manifest, Mount, MountKind};
 use crate::node::Node;
 use crate::preset::DefaultSource;
 use crate::volume::{MountSource, VolumeState};
@@ -424,12 +423,12 @@ impl FormMount {
 /// Each port that people may reach, and the ways to it (J-01, J-12): the manifest says which, and private is always there.
 pub(super) fn access(
     manifest: &Manifest,
-    profile: &Profile,
+    composition: &Composition<'_>,
     picked: &BTreeMap<String, AccessMode>,
     ceiling: PublicAccess,
 ) -> Vec<FormAccess> {
     let mut all = Vec::new();
-    for component in &profile.components {
+    for component in composition.running().map(|part| part.component) {
         for port in component.ports.iter().filter(|port| port.expose != Expose::Internal) {
             let outputs = manifest.outputs.iter().flat_map(|outputs| &outputs.endpoints);
             let title = outputs
