@@ -380,13 +380,18 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
          lanes      integer  (by the platform)  -           -\n\
          packages   array    []                 -           -\n"
     );
-    assert!(
-        shown[2].contains("nvlink is missing.")
-            && shown[2].contains("The app needs 2 GPUs, the allocation has 1."),
-        "{}",
-        shown[2]
+    assert_eq!(
+        shown[2],
+        "ADD-ON   CHOSEN  CPU  MEMORY     STORAGE  PART OF THE PRICE  BRINGS  ABOUT\n\
+         metrics  no      1    256.0 MiB  1.0 GiB  -                  -       metrics\n"
     );
-    assert!(shown[4].starts_with("WRONG"), "{}", shown[4]);
+    assert!(
+        shown[5].contains("nvlink is missing.")
+            && shown[5].contains("The app needs 2 GPUs, the allocation has 1."),
+        "{}",
+        shown[5]
+    );
+    assert!(shown[7].starts_with("WRONG"), "{}", shown[7]);
 
     // Where something fits, nothing has to be requested.
     value["allocations"][0]["fits"] = json!(true);
