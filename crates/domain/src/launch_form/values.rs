@@ -3,6 +3,7 @@
 //! The parameters are a typed subset of JSON Schema, so the checks are written out: one precise fault per value, no value
 //! is ever repeated, and patterns run on an engine whose time is linear in the text.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
@@ -43,35 +44,116 @@ pub(super) fn pointer(name: &str) -> String {
     member_at("/values", name)
 }
 
-/// The value as it is kept: a whole number may be written with a point.
+/// The value as it is kept, for a parameter that is judged once.
 pub(crate) fn check(at: &str, parameter: &Parameter, value: &Value) -> Result<Value, Vec<FieldError>> {
-    let one = |(code, message): Refusal| vec![FieldError::new(at, code, message)];
-    let value = typed(parameter.kind, value).map_err(one)?;
-    if !parameter.choices.is_empty() && !parameter.choices.iter().any(|choice| is_same(choice, &value)) {
-        return Err(one(no_choice(&parameter.choices, &value)));
+    Rules::of(parameter).check(value).map(Cow::into_owned).map_err(|refused| placed(at, refused))
+}
+
+/// What is refused of the value at this place.
+pub(super) fn placed(at: &str, refused: Vec<Refused>) -> Vec<FieldError> {
+    let fault = |refused: Refused| {
+        let at = refused.entry.map_or_else(|| at.to_owned(), |entry| format!("{at}/{entry}"));
+        FieldError::new(at, refused.code, refused.message)
+    };
+    refused.into_iter().map(fault).collect()
+}
+
+/// Of a value, or of one entry of a list.
+pub(super) struct Refused {
+    entry: Option<usize>,
+    code: &'static str,
+    message: String,
+}
+
+/// A parameter made ready for any number of values: patterns are compiled once.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    parameter: Parameter,
+    /// Of the text itself, or of the entries of the list.
+    text: TextRules,
+}
+
+impl Rules {
+    pub(super) fn of(parameter: &Parameter) -> Self {
+        let text = match (&parameter.items, parameter.kind) {
+            // A format of the list is one of its entries.
+            (Some(of), ParameterType::Array) => TextRules {
+                min_length: None,
+                max_length: of.max_length,
+                pattern: Pattern::of(of.pattern.as_deref()),
+                format: of.format.or(parameter.format),
+            },
+            _ => TextRules {
+                min_length: parameter.min_length,
+                max_length: parameter.max_length,
+                pattern: Pattern::of(parameter.pattern.as_deref()),
+                format: parameter.format,
+            },
+        };
+        Self { parameter: parameter.clone(), text }
     }
-    match &value {
-        Value::Number(number) => {
-            check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
+
+    /// The value as it is kept: a whole number may be written with a point.
+    pub(super) fn check<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, Vec<Refused>> {
+        let one = |(code, message): Refusal| vec![Refused { entry: None, code, message }];
+        let parameter = &self.parameter;
+        let value = typed(parameter.kind, value).map_err(one)?;
+        check_choice(&parameter.choices, &value).map_err(one)?;
+        match &*value {
+            Value::Number(number) => {
+                check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
+            }
+            Value::String(text) if parameter.kind == ParameterType::SecretRef => {
+                check_secret(text).map_err(one)?;
+            }
+            Value::String(text) => self.text.check(text).map_err(one)?,
+            Value::Array(items) => {
+                if let Some(kept) = self.check_list(items)? {
+                    return Ok(Cow::Owned(Value::Array(kept)));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Object(_) => {}
         }
-        Value::String(text) if parameter.kind == ParameterType::SecretRef => {
-            check_secret(text).map_err(one)?;
-        }
-        Value::String(text) => {
-            let rules = TextRules::new(parameter.pattern.as_deref(), parameter.format);
-            let (min_length, max_length) = (parameter.min_length, parameter.max_length);
-            TextRules { min_length, max_length, ..rules }.check(text).map_err(one)?;
-        }
-        Value::Array(items) => return check_list(at, parameter, items).map(Value::Array),
-        Value::Null | Value::Bool(_) | Value::Object(_) => {}
+        Ok(value)
     }
-    Ok(value)
+
+    /// The entries as they are kept, if that is not how they were written.
+    fn check_list(&self, items: &[Value]) -> Result<Option<Vec<Value>>, Vec<Refused>> {
+        let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
+        let whole = |message: String| vec![Refused { entry: None, code: "out_of_range", message }];
+        let most = size(self.parameter.max_items).unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
+        if items.len() > most {
+            return Err(whole(format!("At most {most} entries.")));
+        }
+        if let Some(least) = size(self.parameter.min_items).filter(|least| items.len() < *least) {
+            return Err(whole(format!("At least {least} entries.")));
+        }
+        let Some(of) = &self.parameter.items else { return Ok(None) };
+        let (mut kept, mut refused) = (None, Vec::new());
+        for (entry, item) in items.iter().enumerate() {
+            match self.check_item(of, item) {
+                Ok(Cow::Borrowed(_)) => {}
+                Ok(Cow::Owned(item)) => kept.get_or_insert_with(|| items.to_vec())[entry] = item,
+                Err((code, message)) => refused.push(Refused { entry: Some(entry), code, message }),
+            }
+        }
+        if refused.is_empty() { Ok(kept) } else { Err(refused) }
+    }
+
+    fn check_item<'v>(&self, of: &Items, item: &'v Value) -> Result<Cow<'v, Value>, Refusal> {
+        let item = typed_item(of.kind, item)?;
+        check_choice(&of.choices, &item)?;
+        if let Value::String(text) = &*item {
+            self.text.check(text)?;
+        }
+        Ok(item)
+    }
 }
 
 /// Code and sentence.
 type Refusal = (&'static str, String);
 
-fn typed(kind: ParameterType, value: &Value) -> Result<Value, Refusal> {
+fn typed(kind: ParameterType, value: &Value) -> Result<Cow<'_, Value>, Refusal> {
     let (good, name) = match kind {
         ParameterType::String => (value.is_string(), "text"),
         ParameterType::SecretRef => (value.is_string(), "the name of a secret"),
@@ -80,10 +162,10 @@ fn typed(kind: ParameterType, value: &Value) -> Result<Value, Refusal> {
         ParameterType::Boolean => (value.is_boolean(), "true or false"),
         ParameterType::Array => (value.is_array(), "a list"),
     };
-    if good { Ok(value.clone()) } else { Err(wrong_type(name, value)) }
+    if good { Ok(Cow::Borrowed(value)) } else { Err(wrong_type(name, value)) }
 }
 
-fn typed_item(kind: ItemType, value: &Value) -> Result<Value, Refusal> {
+fn typed_item(kind: ItemType, value: &Value) -> Result<Cow<'_, Value>, Refusal> {
     typed(
         match kind {
             ItemType::String => ParameterType::String,
@@ -105,19 +187,26 @@ fn wrong_type(name: &str, value: &Value) -> Refusal {
 }
 
 /// JSON Schema calls `3.0` an integer, and so do we; it is kept as `3`.
-fn whole(value: &Value) -> Result<Value, Refusal> {
+fn whole(value: &Value) -> Result<Cow<'_, Value>, Refusal> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.is_i64() || value.is_u64() {
-        return Ok(value.clone());
+        return Ok(Cow::Borrowed(value));
     }
     match value.as_f64() {
         Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
             #[expect(clippy::cast_possible_truncation, reason = "whole, and no larger than what is exact")]
             let number = number as i64;
-            Ok(Value::from(number))
+            Ok(Cow::Owned(Value::from(number)))
         }
         Some(_) | None => Err(wrong_type("a whole number", value)),
     }
+}
+
+fn check_choice(choices: &[Value], value: &Value) -> Result<(), Refusal> {
+    if choices.is_empty() || choices.iter().any(|choice| is_same(choice, value)) {
+        return Ok(());
+    }
+    Err(no_choice(choices, value))
 }
 
 fn no_choice(choices: &[Value], value: &Value) -> Refusal {
@@ -187,21 +276,28 @@ fn check_secret(text: &str) -> Result<(), Refusal> {
     Err(("invalid_value", sentence.to_owned()))
 }
 
-/// Built once per parameter, since a list may have many entries.
-struct TextRules<'a> {
+#[derive(Clone, Debug)]
+struct TextRules {
     min_length: Option<u32>,
     max_length: Option<u32>,
-    /// As written, and as read: a pattern that cannot be read was registered before patterns were, and matches nothing.
-    pattern: Option<(&'a str, Option<Regex>)>,
+    pattern: Option<Pattern>,
     format: Option<ParameterFormat>,
 }
 
-impl<'a> TextRules<'a> {
-    fn new(pattern: Option<&'a str>, format: Option<ParameterFormat>) -> Self {
-        let pattern = pattern.map(|pattern| (pattern, compile(pattern)));
-        Self { min_length: None, max_length: None, pattern, format }
-    }
+#[derive(Clone, Debug)]
+struct Pattern {
+    written: String,
+    /// One that cannot be read was registered before patterns were, and matches nothing.
+    read: Option<Regex>,
+}
 
+impl Pattern {
+    fn of(written: Option<&str>) -> Option<Self> {
+        written.map(|written| Self { written: written.to_owned(), read: compile(written) })
+    }
+}
+
+impl TextRules {
     fn check(&self, text: &str) -> Result<(), Refusal> {
         let length = text.chars().count();
         let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
@@ -219,10 +315,10 @@ impl<'a> TextRules<'a> {
         if looks_like_secret(text) {
             return Err(raw_secret());
         }
-        if let Some((written, read)) = &self.pattern
-            && !read.as_ref().is_some_and(|pattern| pattern.is_match(text))
+        if let Some(pattern) = &self.pattern
+            && !pattern.read.as_ref().is_some_and(|read| read.is_match(text))
         {
-            return Err(("pattern_mismatch", format!("This does not have the form {written}.")));
+            return Err(("pattern_mismatch", format!("This does not have the form {}.", pattern.written)));
         }
         match self.format {
             Some(format) if !regex_of(format).is_match(text) => {
@@ -266,38 +362,4 @@ fn sentence_of(format: ParameterFormat) -> &'static str {
 /// A pattern as the platform reads it. None where it cannot.
 pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).nest_limit(50).build().ok()
-}
-
-fn check_list(at: &str, parameter: &Parameter, items: &[Value]) -> Result<Vec<Value>, Vec<FieldError>> {
-    let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
-    let most = size(parameter.max_items).unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
-    if items.len() > most {
-        return Err(vec![FieldError::new(at, "out_of_range", format!("At most {most} entries."))]);
-    }
-    if let Some(least) = size(parameter.min_items).filter(|least| items.len() < *least) {
-        return Err(vec![FieldError::new(at, "out_of_range", format!("At least {least} entries."))]);
-    }
-    let Some(of) = &parameter.items else { return Ok(items.to_vec()) };
-    // A format of the list is one of its entries.
-    let rules = TextRules::new(of.pattern.as_deref(), of.format.or(parameter.format));
-    let rules = TextRules { max_length: of.max_length, ..rules };
-    let (mut good, mut faults) = (Vec::with_capacity(items.len()), Vec::new());
-    for (index, item) in items.iter().enumerate() {
-        match check_item(of, &rules, item) {
-            Ok(item) => good.push(item),
-            Err((code, message)) => faults.push(FieldError::new(format!("{at}/{index}"), code, message)),
-        }
-    }
-    if faults.is_empty() { Ok(good) } else { Err(faults) }
-}
-
-fn check_item(of: &Items, rules: &TextRules<'_>, item: &Value) -> Result<Value, Refusal> {
-    let item = typed_item(of.kind, item)?;
-    if !of.choices.is_empty() && !of.choices.iter().any(|choice| is_same(choice, &item)) {
-        return Err(no_choice(&of.choices, &item));
-    }
-    if let Value::String(text) = &item {
-        rules.check(text)?;
-    }
-    Ok(item)
 }
