@@ -6,8 +6,10 @@
 
 mod command;
 mod offers;
+mod pattern;
 pub mod resolution;
 mod schema;
+mod seen;
 #[cfg(test)]
 mod tests;
 pub mod values;

@@ -1,19 +1,19 @@
 use std::sync::LazyLock;
 
 use gpuaas_domain::launch::Needs;
-use gpuaas_domain::launch_form::resolution::resolve;
+use gpuaas_domain::launch_form::resolution::Prepared;
 use gpuaas_domain::manifest::{Format, Manifest, lint, parse};
 use serde_json::{Map, Value};
 
 /// The first byte chooses; a new one goes to the end, so that seeds keep their meaning.
-static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
+static MANIFESTS: LazyLock<Vec<(Manifest, Prepared)>> = LazyLock::new(|| {
     let texts = [
         include_str!("../manifests/every-parameter.yaml"),
         include_str!("../manifests/vllm-openai.yaml"),
         include_str!("../../../apps/jupyterlab/app.yaml"),
         include_str!("../../../apps/hello-web/app.yaml"),
     ];
-    texts.map(read).into()
+    texts.map(read).map(|manifest| (manifest.clone(), Prepared::of(&manifest))).into()
 });
 
 /// With an image where the source has one to be built.
@@ -37,15 +37,20 @@ fn read(text: &str) -> Manifest {
 pub(crate) fn run(bytes: &[u8]) {
     let Some((which, text)) = bytes.split_first() else { return };
     let Ok(given) = serde_json::from_slice::<Map<String, Value>>(text) else { return };
-    let manifest = &MANIFESTS[usize::from(*which) % MANIFESTS.len()];
+    let (manifest, prepared) = &MANIFESTS[usize::from(*which) % MANIFESTS.len()];
     let needs = Needs { gpu_count: u32::from(*which) % 9, cpu_millis: 4000, memory_mib: 8192 };
-    let resolved = resolve(manifest, &given, needs);
+    let resolved = prepared.resolve(&given, needs);
+    let accepted = std::str::from_utf8(text).map(|text| prepared.accept(text, needs)).expect("JSON is UTF-8");
+    match &accepted {
+        Ok(accepted) => assert_eq!(accepted.to_map(), resolved.values, "both ways keep the same"),
+        Err(faults) => assert_eq!(*faults, resolved.faults, "both ways refuse the same"),
+    }
     if !resolved.faults.is_empty() {
         super::check_faults(&resolved.faults, 100);
         assert!(resolved.faults.iter().all(|fault| fault.path.starts_with("/values")));
         return;
     }
     assert!(given.keys().all(|name| manifest.parameters.contains_key(name)), "an unknown value was accepted");
-    let again = resolve(manifest, &resolved.values, needs);
+    let again = prepared.resolve(&resolved.values, needs);
     assert_eq!(again, resolved, "what is accepted is accepted again, unchanged");
 }

@@ -31,7 +31,7 @@ pub use fault::{Code, Fault, Span};
 pub use scan::{MAX_BYTES, MAX_NESTING, MAX_TOKENS};
 pub use template::{MAX_ARGUMENTS, MAX_EXPRESSIONS, MAX_TEXT, Template};
 pub use types::{Type, Types};
-pub use value::{Value, Values};
+pub use value::{Lookup, Value, Values};
 
 use node::{Kind, Node};
 
@@ -54,7 +54,7 @@ impl Expression {
     }
 
     /// What it yields for these values. Give one budget to all expressions of a launch.
-    pub fn evaluate(&self, values: &Values, budget: &mut Budget) -> Result<Value, Fault> {
+    pub fn evaluate(&self, values: &impl Lookup, budget: &mut Budget) -> Result<Value, Fault> {
         evaluate::evaluate(&self.root, values, budget)
     }
 

@@ -4,13 +4,17 @@
 //! A parameter whose condition does not hold is hidden: what was given for it is dropped and not kept, and expressions see
 //! its default, or nothing. Conditions come first, so each parameter is settled after those it looks at.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::seen::Seen;
 use super::values::{MAX_FAULTS, Rules, placed, pointer};
 use crate::FieldError;
-use crate::expression::{Budget, Expression, Fault, Type, Value as Known, Values};
+use crate::expression::{Budget, Expression, Fault, Lookup, Type, Value as Known, Values};
 use crate::launch::target::Needs;
 use crate::manifest::{Manifest, Parameter, ParameterOwner, Rule};
 use crate::text::nearest;
@@ -39,8 +43,13 @@ pub fn resolve(manifest: &Manifest, given: &Map<String, Value>, needs: Needs) ->
 pub struct Prepared {
     /// In the order in which they are settled.
     steps: Vec<Step>,
-    names: BTreeSet<String>,
+    /// Names and their places among the steps, in the order of a number made of the name, so that most are found at once.
+    places: Vec<(Box<str>, usize)>,
+    /// Where the names of a number begin, and of the next.
+    begins: Vec<usize>,
     rules: Vec<(Rule, Formula)>,
+    /// Whether an expression looks at something else than parameters.
+    looks_around: bool,
     shared_memory_mib: i64,
     addons: Vec<String>,
 }
@@ -55,6 +64,8 @@ struct Step {
     kind: Type,
     when: Option<Formula>,
     value: Option<Formula>,
+    /// Whether a condition, a value or a rule looks at it.
+    is_seen: bool,
 }
 
 /// An expression as it was read, and the places of the parameters that it looks at among the steps.
@@ -70,6 +81,10 @@ impl Formula {
     fn new(read: Read, places: &BTreeMap<&str, usize>) -> Self {
         let uses = used(&read).into_iter().filter_map(|name| places.get(name).copied()).collect();
         Self { read, uses }
+    }
+
+    fn looks_around(&self) -> bool {
+        self.read.iter().flat_map(Expression::names).any(|path| path.first() != Some(&"params"))
     }
 }
 
@@ -128,48 +143,145 @@ impl Prepared {
             drafts.iter().enumerate().map(|(place, draft)| (draft.name, place)).collect();
         let formula = |read: Read| Formula::new(read, &places);
         let rules = manifest.validation.iter().flat_map(|validation| &validation.rules);
+        let rules: Vec<(Rule, Formula)> =
+            rules.map(|rule| (rule.clone(), formula(Expression::parse(&rule.rule)))).collect();
         let shared = manifest.resources.as_ref().and_then(|resources| resources.shared_memory_mib);
+        let mut numbered: Vec<(Box<str>, usize)> =
+            places.iter().map(|(name, place)| (Box::from(*name), *place)).collect();
+        numbered.sort_by_key(|(name, _)| number(name));
+        let begin = |wanted: usize| numbered.partition_point(|(name, _)| number(name) < wanted);
+        let begins = (0..=NUMBERS).map(begin).collect();
+        let mut steps: Vec<Step> = drafts
+            .into_iter()
+            .map(|draft| Step {
+                name: draft.name.to_owned(),
+                owner: draft.parameter.owner,
+                required: draft.parameter.required,
+                default: draft.parameter.default.clone(),
+                rules: Rules::of(draft.parameter),
+                kind: draft.parameter.value_type(),
+                when: draft.when.map(formula),
+                value: draft.value.map(formula),
+                is_seen: false,
+            })
+            .collect();
+        let formulas = steps.iter().flat_map(|step| step.when.iter().chain(&step.value));
+        let formulas: Vec<&Formula> = formulas.chain(rules.iter().map(|(_, formula)| formula)).collect();
+        let looks_around = formulas.iter().any(|formula| formula.looks_around());
+        let seen: BTreeSet<usize> = formulas.iter().flat_map(|formula| &formula.uses).copied().collect();
+        seen.into_iter().for_each(|place| steps[place].is_seen = true);
         Self {
-            rules: rules.map(|rule| (rule.clone(), formula(Expression::parse(&rule.rule)))).collect(),
-            names: manifest.parameters.keys().cloned().collect(),
+            steps,
+            places: numbered,
+            begins,
+            rules,
+            looks_around,
             shared_memory_mib: shared.and_then(|range| range.default).map_or(0, |mib| i64::from(mib.0)),
             addons: manifest.addons.iter().map(|addon| addon.name.clone()).collect(),
-            steps: drafts
-                .into_iter()
-                .map(|draft| Step {
-                    name: draft.name.to_owned(),
-                    owner: draft.parameter.owner,
-                    required: draft.parameter.required,
-                    default: draft.parameter.default.clone(),
-                    rules: Rules::of(draft.parameter),
-                    kind: draft.parameter.value_type(),
-                    when: draft.when.map(formula),
-                    value: draft.value.map(formula),
-                })
-                .collect(),
         }
     }
 
     /// As the function of the same name.
     pub fn resolve(&self, given: &Map<String, Value>, needs: Needs) -> Resolved {
+        let strangers = given.keys().filter(|name| self.place(name).is_none());
+        let values: Vec<_> = self.steps.iter().map(|step| given.get(&step.name).map(Seen::from)).collect();
+        let settled = self.settle(&values, strangers, needs, Sight::Whole);
+        let mut known = settled.known.around;
+        for (step, value) in self.steps.iter().zip(settled.known.parameters) {
+            if let Some(value) = value {
+                known.set(&["params", &step.name], value);
+            }
+        }
+        let mut values = Map::new();
+        let mut hidden = BTreeSet::new();
+        let mut others = settled.others.into_iter().peekable();
+        for (place, step) in self.steps.iter().enumerate() {
+            let other = others.next_if(|(other, _)| *other == place).map(|(_, outcome)| outcome);
+            let value = match other.unwrap_or(Outcome::AsGiven) {
+                Outcome::Absent => continue,
+                Outcome::Hidden => {
+                    hidden.insert(step.name.clone());
+                    continue;
+                }
+                Outcome::AsGiven => given.get(&step.name).cloned(),
+                Outcome::Default => step.default.clone(),
+                Outcome::Changed(value) => Some(value.to_value()),
+            };
+            values.extend(value.map(|value| (step.name.clone(), value)));
+        }
+        Resolved { values, hidden, faults: settled.faults, known }
+    }
+
+    /// The same for the text of a request, for who wants to know whether it is good and what is kept of it. Nothing is
+    /// copied that need not be, so this is several times as fast as reading the text and resolving it.
+    pub fn accept<'t>(&self, text: &'t str, needs: Needs) -> Result<Accepted<'_, 't>, Vec<FieldError>> {
+        let mut given = Given { prepared: self, values: Vec::new(), strangers: Vec::new() };
+        given.values.resize_with(self.steps.len(), || None);
+        let mut reader = serde_json::Deserializer::from_str(text);
+        (&mut given).deserialize(&mut reader).and_then(|()| reader.end()).map_err(|_| {
+            vec![FieldError::new("/values", "wrong_type", "Values are an object, written in JSON.")]
+        })?;
+        let Given { mut values, strangers, .. } = given;
+        let settled = self.settle(&values, strangers.iter(), needs, Sight::Needed);
+        if !settled.faults.is_empty() {
+            return Err(settled.faults);
+        }
+        for (place, outcome) in settled.others {
+            match outcome {
+                Outcome::AsGiven | Outcome::Default => {}
+                Outcome::Absent | Outcome::Hidden => values[place] = Some(Seen::Null),
+                Outcome::Changed(kept) => values[place] = Some(kept),
+            }
+        }
+        Ok(Accepted { steps: &self.steps, values })
+    }
+
+    #[inline]
+    fn place(&self, name: &str) -> Option<usize> {
+        let number = number(name);
+        let same = &self.places[self.begins[number]..self.begins[number + 1]];
+        same.iter().find(|(known, _)| **known == *name).map(|(_, place)| *place)
+    }
+
+    fn settle<'a, S: AsRef<str> + 'a>(
+        &'a self,
+        given: &'a [Option<Seen<'_>>],
+        strangers: impl Iterator<Item = &'a S>,
+        needs: Needs,
+        sight: Sight,
+    ) -> Settled<'a> {
+        let around = sight == Sight::Whole || self.looks_around;
         let mut work = Work {
             prepared: self,
             given,
-            broken: vec![false; self.steps.len()],
+            sight,
+            broken: BTreeSet::new(),
             budget: Budget::default(),
-            resolved: Resolved { known: self.chosen(needs), ..Resolved::default() },
+            settled: Settled {
+                others: Vec::new(),
+                faults: Vec::new(),
+                known: Sights {
+                    prepared: self,
+                    around: if around { self.chosen(needs) } else { Values::default() },
+                    parameters: vec![None; self.steps.len()],
+                },
+            },
         };
         for (place, step) in self.steps.iter().enumerate() {
-            work.settle(place, step);
+            if work.is_as_given(place, step) {
+                continue;
+            }
+            let outcome = work.settle(place, step);
+            work.settled.others.push((place, outcome));
         }
-        work.unknown();
+        work.unknown(strangers);
         for (rule, formula) in &self.rules {
             work.rule(rule, formula);
         }
-        let mut resolved = work.resolved;
-        resolved.faults.sort_by(|a, b| a.path.cmp(&b.path));
-        resolved.faults.truncate(MAX_FAULTS);
-        resolved
+        let mut settled = work.settled;
+        settled.faults.sort_by(|a, b| a.path.cmp(&b.path));
+        settled.faults.truncate(MAX_FAULTS);
+        settled
     }
 
     /// The names that do not depend on parameters.
@@ -190,76 +302,223 @@ impl Prepared {
     }
 }
 
-struct Work<'a> {
-    prepared: &'a Prepared,
-    given: &'a Map<String, Value>,
-    /// Parameters with a fault, by their places: what looks at them cannot be judged yet, and says nothing.
-    broken: Vec<bool>,
-    budget: Budget,
-    resolved: Resolved,
+const NUMBERS: usize = 256;
+
+/// Made of the length and the last letters, which tell names such as `max_model_len` and `max_num_seqs` apart.
+#[inline]
+fn number(name: &str) -> usize {
+    let letters = name.as_bytes().iter().rev().take(3);
+    letters.fold(name.len(), |sum, letter| sum.wrapping_mul(31) + usize::from(*letter)) % NUMBERS
 }
 
-impl<'a> Work<'a> {
-    fn settle(&mut self, place: usize, step: &'a Step) {
-        let given = self.given.get(&step.name);
+/// How much expressions are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// Everything, for those that come later, in commands and variables.
+    Whole,
+    /// What those of the parameters look at.
+    Needed,
+}
+
+/// What became of a parameter.
+enum Outcome {
+    Absent,
+    Hidden,
+    AsGiven,
+    Default,
+    /// Kept otherwise than it was written.
+    Changed(Seen<'static>),
+}
+
+struct Settled<'a> {
+    /// What became of those that are not simply as given, by their places.
+    others: Vec<(usize, Outcome)>,
+    faults: Vec<FieldError>,
+    known: Sights<'a>,
+}
+
+/// What expressions see of the parameters so far, and of the rest.
+struct Sights<'a> {
+    prepared: &'a Prepared,
+    around: Values,
+    parameters: Vec<Option<Known>>,
+}
+
+impl Lookup for Sights<'_> {
+    fn look_up<'n>(&self, path: &mut dyn Iterator<Item = &'n str>) -> Option<&Known> {
+        match path.next()? {
+            "params" => {
+                let place = self.prepared.place(path.next()?)?;
+                // A parameter has no members.
+                if path.next().is_some() { None } else { self.parameters[place].as_ref() }
+            }
+            group => self.around.find(std::iter::once(group).chain(path)),
+        }
+    }
+}
+
+/// Values that a launch takes, by the names of their parameters.
+#[derive(Debug)]
+pub struct Accepted<'p, 't> {
+    steps: &'p [Step],
+    /// Nothing where the default counts, null where there is no value.
+    values: Vec<Option<Seen<'t>>>,
+}
+
+impl Accepted<'_, '_> {
+    /// As they are kept, defaults filled in.
+    pub fn to_map(&self) -> Map<String, Value> {
+        let kept = self.steps.iter().zip(&self.values).filter_map(|(step, value)| {
+            let value = match value {
+                None => step.default.clone()?,
+                Some(Seen::Null) => return None,
+                Some(value) => value.to_value(),
+            };
+            Some((step.name.clone(), value))
+        });
+        kept.collect()
+    }
+}
+
+/// Reads an object into the places of its parameters. Of two values of one name the last counts, as in any map.
+struct Given<'p, 't> {
+    prepared: &'p Prepared,
+    values: Vec<Option<Seen<'t>>>,
+    strangers: Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Given<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Given<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(name) = entries.next_key::<Name<'de>>()? {
+            match self.prepared.place(&name.0) {
+                Some(place) => self.values[place] = Some(entries.next_value()?),
+                None => {
+                    entries.next_value::<IgnoredAny>()?;
+                    if !self.strangers.iter().any(|known| *known == name.0) {
+                        self.strangers.push(name.0.into_owned());
+                    }
+                }
+            }
+        }
+        self.strangers.sort();
+        Ok(())
+    }
+}
+
+/// Borrowed from the text unless something in it is escaped.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct Work<'a, 't> {
+    prepared: &'a Prepared,
+    given: &'a [Option<Seen<'t>>],
+    sight: Sight,
+    /// Parameters with a fault, by their places: what looks at them cannot be judged yet, and says nothing.
+    broken: BTreeSet<usize>,
+    budget: Budget,
+    settled: Settled<'a>,
+}
+
+impl<'a> Work<'a, '_> {
+    /// The short way that most values take: given without a condition, good, and kept as written.
+    #[inline]
+    fn is_as_given(&mut self, place: usize, step: &'a Step) -> bool {
+        let (ParameterOwner::User, None, Some(value)) = (step.owner, &step.when, &self.given[place]) else {
+            return false;
+        };
+        let good = matches!(step.rules.check(value), Ok(None));
+        if good {
+            self.see(place, step, Some(value));
+        }
+        good
+    }
+
+    fn settle(&mut self, place: usize, step: &'a Step) -> Outcome {
+        let given = self.given[place].as_ref();
         if step.owner == ParameterOwner::Platform && given.is_some() {
             let sentence = "The platform computes this value; leave it out.";
             return self.fault(place, vec![FieldError::new(pointer(&step.name), "platform_owned", sentence)]);
         }
         let condition = step.when.as_ref().map(|when| self.holds(place, step, when));
         if condition == Some(Some(false)) {
-            self.resolved.hidden.insert(step.name.clone());
-            return self.see(step, step.default.as_ref());
+            self.see(place, step, step.default.as_ref().map(Seen::from).as_ref());
+            return Outcome::Hidden;
         }
-        let computed;
+        let (computed, other);
         let value = match (step.owner, &step.value) {
             (ParameterOwner::Platform, Some(formula)) => match self.evaluate(place, step, formula) {
                 Some(value) => {
                     computed = value.to_json();
-                    Some(&computed)
+                    other = Seen::from(&computed);
+                    Some(&other)
                 }
-                None => return,
+                None => return Outcome::Absent,
             },
-            (ParameterOwner::Platform, None) => step.default.as_ref(),
-            (ParameterOwner::User, _) => given.or(step.default.as_ref()),
+            (ParameterOwner::User, _) if given.is_some() => given,
+            _ => match &step.default {
+                Some(default) => {
+                    other = Seen::from(default);
+                    Some(&other)
+                }
+                None => None,
+            },
         };
-        match value.map(|value| step.rules.check(value)) {
-            Some(Ok(value)) => {
-                self.see(step, Some(&value));
-                // What is computed is computed again whenever it is needed; nobody could have chosen it.
-                if step.owner == ParameterOwner::User {
-                    self.resolved.values.insert(step.name.clone(), value.into_owned());
+        match value.map(|value| (value, step.rules.check(value))) {
+            Some((value, Ok(kept))) => {
+                self.see(place, step, Some(kept.as_ref().unwrap_or(value)));
+                match (step.owner, kept) {
+                    // What is computed is computed again whenever it is needed; nobody could have chosen it.
+                    (ParameterOwner::Platform, _) => Outcome::Absent,
+                    (ParameterOwner::User, Some(kept)) => Outcome::Changed(kept),
+                    (ParameterOwner::User, None) if given.is_some() => Outcome::AsGiven,
+                    (ParameterOwner::User, None) => Outcome::Default,
                 }
             }
-            Some(Err(refused)) => self.fault(place, placed(&pointer(&step.name), refused)),
+            Some((_, Err(refused))) => self.fault(place, placed(&pointer(&step.name), refused)),
             // Whether it is asked for at all must be known first.
             None if step.required && step.owner == ParameterOwner::User && condition != Some(None) => {
                 let sentence = "The app needs this value.";
-                self.fault(place, vec![FieldError::new(pointer(&step.name), "required", sentence)]);
+                self.fault(place, vec![FieldError::new(pointer(&step.name), "required", sentence)])
             }
-            None => {}
+            None => Outcome::Absent,
         }
     }
 
-    fn fault(&mut self, place: usize, faults: Vec<FieldError>) {
-        self.broken[place] = true;
-        self.resolved.faults.extend(faults);
+    fn fault(&mut self, place: usize, faults: Vec<FieldError>) -> Outcome {
+        self.broken.insert(place);
+        self.settled.faults.extend(faults);
+        Outcome::Absent
     }
 
     /// From here on expressions see it.
-    fn see(&mut self, step: &Step, value: Option<&Value>) {
-        if let Some(value) = value.and_then(|value| Known::from_json(value, &step.kind)) {
-            self.resolved.known.set(&["params", &step.name], value);
+    #[inline]
+    fn see(&mut self, place: usize, step: &Step, value: Option<&Seen<'_>>) {
+        if self.sight == Sight::Whole || step.is_seen {
+            self.settled.known.parameters[place] = value.and_then(|value| value.to_known(&step.kind));
         }
     }
 
     fn is_broken(&self, formula: &Formula) -> bool {
-        formula.uses.iter().any(|place| self.broken[*place])
+        !self.broken.is_empty() && formula.uses.iter().any(|place| self.broken.contains(place))
     }
 
     fn compute(&mut self, formula: &Formula) -> Result<Known, Fault> {
         match &formula.read {
-            Ok(expression) => expression.evaluate(&self.resolved.known, &mut self.budget),
+            Ok(expression) => expression.evaluate(&self.settled.known, &mut self.budget),
             Err(fault) => Err(fault.clone()),
         }
     }
@@ -267,7 +526,7 @@ impl<'a> Work<'a> {
     /// None where it cannot be told, or not yet.
     fn evaluate(&mut self, place: usize, step: &Step, formula: &Formula) -> Option<Known> {
         if self.is_broken(formula) {
-            self.broken[place] = true;
+            self.broken.insert(place);
             return None;
         }
         match self.compute(formula) {
@@ -293,21 +552,20 @@ impl<'a> Work<'a> {
         let at = || rule.parameter.as_deref().map_or_else(|| "/values".to_owned(), pointer);
         match self.compute(formula) {
             Ok(Known::Bool(false)) => {
-                self.resolved.faults.push(FieldError::new(at(), "rule_failed", rule.message.clone()));
+                self.settled.faults.push(FieldError::new(at(), "rule_failed", rule.message.clone()));
             }
             Ok(_) => {}
-            Err(fault) => self.resolved.faults.push(at_launch(&at(), &fault)),
+            Err(fault) => self.settled.faults.push(at_launch(&at(), &fault)),
         }
     }
 
-    fn unknown(&mut self) {
-        let names = &self.prepared.names;
-        for name in self.given.keys().filter(|name| !names.contains(*name)) {
-            let near = nearest(name, names.iter().map(String::as_str));
+    fn unknown<S: AsRef<str> + 'a>(&mut self, strangers: impl Iterator<Item = &'a S>) {
+        for name in strangers.map(AsRef::as_ref) {
+            let near = nearest(name, self.prepared.steps.iter().map(|step| step.name.as_str()));
             let hint = near.map_or(String::new(), |near| format!(" Did you mean {near}?"));
             let sentence = format!("The profile has no such parameter.{hint}");
-            self.resolved.faults.push(FieldError::new(pointer(name), "unknown_value", sentence));
-            if self.resolved.faults.len() >= MAX_FAULTS {
+            self.settled.faults.push(FieldError::new(pointer(name), "unknown_value", sentence));
+            if self.settled.faults.len() >= MAX_FAULTS {
                 break;
             }
         }
