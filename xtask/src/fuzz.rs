@@ -44,7 +44,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result {
         return Ok(());
     }
     if let ["--list"] = words {
-        TARGETS.iter().for_each(|target| println!("{:<16} {}", target.name, target.about));
+        for target in TARGETS {
+            println!("{:<16} {}", target.name, target.about);
+        }
         return Ok(());
     }
     let wanted = read(words)?;
@@ -162,7 +164,9 @@ fn fuzz(root: &Path, kept: &Path, program: &Path, target: &Target, seconds: u32)
         return Ok(true);
     }
     let lines: Vec<&str> = said.lines().collect();
-    lines[lines.len().saturating_sub(60)..].iter().for_each(|line| println!("{line}"));
+    for line in &lines[lines.len().saturating_sub(60)..] {
+        println!("{line}");
+    }
     for file in files_below(&found)? {
         println!("fuzz: kept {}", file.display());
     }

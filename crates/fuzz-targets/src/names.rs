@@ -45,9 +45,9 @@ pub(crate) fn documents(bytes: &[u8]) {
     let Some((kind, document)) = bytes.split_first() else { return };
     match kind % 8 {
         kind @ 0..=3 => image(document, ACCEPTED[usize::from(kind)]),
-        4 => evidence(Evidence::Envelope(document.to_vec())),
-        5 => evidence(Evidence::Bundle(document.to_vec())),
-        6 => evidence(Evidence::Simple { payload: document.to_vec(), signature: "AAAA".to_owned() }),
+        4 => evidence(&Evidence::Envelope(document.to_vec())),
+        5 => evidence(&Evidence::Bundle(document.to_vec())),
+        6 => evidence(&Evidence::Simple { payload: document.to_vec(), signature: "AAAA".to_owned() }),
         _ => keys(document),
     }
 }
@@ -67,7 +67,7 @@ fn image(bytes: &[u8], content_type: &str) {
 }
 
 /// Nothing that a fuzzer makes up is signed by this key.
-fn evidence(found: Evidence) {
+fn evidence(found: &Evidence) {
     const KEY: &str = include_str!("../../oci/src/sign/fixtures/cosign.pub");
     let key = PublicKey::from_pem(KEY).expect("the key is one");
     let policy = Policy {

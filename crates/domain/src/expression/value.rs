@@ -113,11 +113,11 @@ pub struct Values(Names<Value>);
 /// What names stand for, however it is kept.
 pub trait Lookup {
     /// The value at a path such as `params`, `model`. What is absent has none.
-    fn look_up<'a>(&self, path: &mut dyn Iterator<Item = &'a str>) -> Option<&Value>;
+    fn look_up(&self, path: &mut dyn Iterator<Item = &str>) -> Option<&Value>;
 }
 
 impl Lookup for Values {
-    fn look_up<'a>(&self, path: &mut dyn Iterator<Item = &'a str>) -> Option<&Value> {
+    fn look_up(&self, path: &mut dyn Iterator<Item = &str>) -> Option<&Value> {
         self.0.find(path)
     }
 }

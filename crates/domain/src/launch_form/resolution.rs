@@ -169,7 +169,9 @@ impl Prepared {
         let formulas: Vec<&Formula> = formulas.chain(rules.iter().map(|(_, formula)| formula)).collect();
         let looks_around = formulas.iter().any(|formula| formula.looks_around());
         let seen: BTreeSet<usize> = formulas.iter().flat_map(|formula| &formula.uses).copied().collect();
-        seen.into_iter().for_each(|place| steps[place].is_seen = true);
+        for place in seen {
+            steps[place].is_seen = true;
+        }
         Self {
             steps,
             places: numbered,
@@ -215,7 +217,7 @@ impl Prepared {
     /// The same for the text of a request, for who wants to know whether it is good and what is kept of it. Nothing is
     /// copied that need not be, so this is several times as fast as reading the text and resolving it.
     pub fn accept<'t>(&self, text: &'t str, needs: Needs) -> Result<Accepted<'_, 't>, Vec<FieldError>> {
-        let mut given = Given { prepared: self, values: Vec::new(), strangers: Vec::new() };
+        let mut given = Given { prepared: self, values: Vec::new(), strangers: BTreeSet::new() };
         given.values.resize_with(self.steps.len(), || None);
         let mut reader = serde_json::Deserializer::from_str(text);
         (&mut given).deserialize(&mut reader).and_then(|()| reader.end()).map_err(|_| {
@@ -345,7 +347,7 @@ struct Sights<'a> {
 }
 
 impl Lookup for Sights<'_> {
-    fn look_up<'n>(&self, path: &mut dyn Iterator<Item = &'n str>) -> Option<&Known> {
+    fn look_up(&self, path: &mut dyn Iterator<Item = &str>) -> Option<&Known> {
         match path.next()? {
             "params" => {
                 let place = self.prepared.place(path.next()?)?;
@@ -384,7 +386,7 @@ impl Accepted<'_, '_> {
 struct Given<'p, 't> {
     prepared: &'p Prepared,
     values: Vec<Option<Seen<'t>>>,
-    strangers: Vec<String>,
+    strangers: BTreeSet<String>,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Given<'_, 'de> {
@@ -404,17 +406,13 @@ impl<'de> Visitor<'de> for &mut Given<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         while let Some(name) = entries.next_key::<Name<'de>>()? {
-            match self.prepared.place(&name.0) {
-                Some(place) => self.values[place] = Some(entries.next_value()?),
-                None => {
-                    entries.next_value::<IgnoredAny>()?;
-                    if !self.strangers.iter().any(|known| *known == name.0) {
-                        self.strangers.push(name.0.into_owned());
-                    }
-                }
+            if let Some(place) = self.prepared.place(&name.0) {
+                self.values[place] = Some(entries.next_value()?);
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+                self.strangers.insert(name.0.into_owned());
             }
         }
-        self.strangers.sort();
         Ok(())
     }
 }

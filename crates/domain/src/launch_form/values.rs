@@ -109,7 +109,7 @@ impl Rules {
                 check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
             }
             Seen::Text(text) if parameter.kind == ParameterType::SecretRef => {
-                check_secret(text).map_err(one)?
+                check_secret(text).map_err(one)?;
             }
             Seen::Text(text) => self.text.check(text).map_err(one)?,
             Seen::List(items) => return self.check_list(items),
@@ -144,7 +144,9 @@ impl Rules {
             return Ok(None);
         }
         let mut kept: Vec<Seen<'static>> = items.iter().map(Seen::to_owned_seen).collect();
-        changed.into_iter().for_each(|(entry, item)| kept[entry] = item);
+        for (entry, item) in changed {
+            kept[entry] = item;
+        }
         Ok(Some(Seen::List(kept)))
     }
 
