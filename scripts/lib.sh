@@ -14,6 +14,7 @@ DOCKER_START_SECONDS=60
 REGISTRY_PROGRAM=/usr/bin/docker-registry
 NGINX_PROGRAM=/usr/sbin/nginx
 HTTP_PROXY_VERSION=5.3.0
+AJV_VERSION=8.20.0
 BROWSER_PROGRAM=/usr/bin/chromium
 
 say() { printf '%s\n' "$*"; }
@@ -41,7 +42,7 @@ postgres_bin() {
   return 1
 }
 
-# need_packages build [test] [docker] [registry] [nginx] [web] [browser]: the Debian packages that these purposes lack get installed.
+# need_packages build [test] [fuzz] [docker] [registry] [nginx] [web] [browser]: the Debian packages that these purposes lack get installed.
 need_packages() {
   local purpose missing=()
   for purpose in "$@"; do
@@ -59,6 +60,8 @@ need_packages() {
         have skopeo || missing+=(skopeo)
         python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
         ;;
+      # libFuzzer is C++.
+      fuzz) have c++ || missing+=(g++) ;;
       docker)
         # An engine that answers is enough, whoever has installed it.
         docker_answers || dockerd_program >/dev/null || missing+=("${DOCKER_PACKAGES[@]}")
@@ -134,7 +137,7 @@ own_target() {
   local mark=$CARGO_TARGET_DIR/gpuaas-checkout
   mkdir -p "$CARGO_TARGET_DIR"
   if [[ $(cat "$mark" 2>/dev/null) != "$ROOT" ]]; then
-    find "$ROOT/crates" "$ROOT/xtask" \( -path '*/src/lib.rs' -o -path '*/src/main.rs' -o -path '*/tests/*' -name '*.rs' \) -exec touch {} +
+    find "$ROOT/crates" "$ROOT/xtask" "$ROOT/fuzz" \( -path '*/src/lib.rs' -o -path '*/src/main.rs' -o -path '*/tests/*' -name '*.rs' \) -exec touch {} +
     printf '%s\n' "$ROOT" >"$mark"
   fi
 }

@@ -41,6 +41,7 @@ const ARROWS: &[(&str, Sees)] = &[
     ("server", Sees::Product),
     ("testkit", Sees::All),
     ("bench", Sees::All),
+    ("fuzz-targets", Sees::Only(&["domain", "oci", "agent-protocol"])),
     ("render-judge", Sees::Only(&["domain"])),
     ("xtask", Sees::All),
 ];

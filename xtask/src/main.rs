@@ -3,6 +3,7 @@
 //! - `gen [--check]` writes every generated file, or says which one is out of date;
 //! - `check-layers` compares the crates' dependencies with the picture in `docs/architecture.md`;
 //! - `trace` lists which requirement is proven by which test;
+//! - `fuzz [--target T] [--seconds N]` feeds made-up bytes to everything that reads strangers' bytes;
 //! - `image build|push` makes an image of one static program, without an engine;
 //! - `check` runs format, clippy, layers and `gen --check`.
 
@@ -10,6 +11,7 @@
 
 mod cli_reference;
 mod error_codes;
+mod fuzz;
 mod generate;
 mod image;
 mod layers;
@@ -22,8 +24,7 @@ use std::process::{Command, ExitCode};
 /// What went wrong, as the sentence to print.
 type Result<T = ()> = std::result::Result<T, String>;
 
-const USAGE: &str =
-    "usage: cargo xtask <gen [--check] | check-layers | trace | image <build | push> | check>";
+const USAGE: &str = "usage: cargo xtask <gen [--check] | check-layers | trace | fuzz [--help] | image <build | push> | check>";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,6 +52,7 @@ fn run(root: &Path, words: &[&str]) -> Result {
         ["gen", "--check"] => generate::check(root),
         ["check-layers"] => layers::check(root),
         ["trace"] => trace::print(root),
+        ["fuzz", rest @ ..] => fuzz::run(root, rest),
         ["check"] => {
             cargo(root, &["fmt", "--check"])?;
             cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;

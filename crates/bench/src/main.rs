@@ -15,6 +15,7 @@ mod launching;
 mod link;
 mod plain;
 mod process;
+mod profile;
 mod registry;
 mod sequencing;
 mod serving;
@@ -66,6 +67,9 @@ struct Arguments {
     /// The program configurable-http-proxy; without it the gateway is measured against nginx alone.
     #[arg(long, value_name = "FILE")]
     http_proxy: Option<PathBuf>,
+    /// The folder that ajv is installed in; without it values are judged by our own code alone.
+    #[arg(long, value_name = "FOLDER")]
+    ajv: Option<PathBuf>,
     /// Also write the JSON to this file.
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -95,6 +99,8 @@ enum Part {
     Registry,
     /// The gateway against nginx and configurable-http-proxy.
     Gateway,
+    /// Values against ajv, plans, renderers.
+    Profile,
     /// Sizes of the programs.
     Size,
 }
@@ -163,6 +169,9 @@ async fn run(arguments: &Arguments) -> Result<Report> {
     }
     if wanted(Part::Gateway) {
         gateway::measure(arguments.http_proxy.as_deref(), round, &mut report).await?;
+    }
+    if wanted(Part::Profile) {
+        tokio::task::block_in_place(|| profile::measure(arguments.ajv.as_deref(), round, &mut report))?;
     }
     if wanted(Part::Size) {
         sizes::measure(&programs, &mut report)?;

@@ -7,8 +7,10 @@
 mod command;
 mod offers;
 mod parts;
+mod pattern;
 pub mod resolution;
 mod schema;
+mod seen;
 #[cfg(test)]
 mod tests;
 pub mod values;

@@ -5,6 +5,7 @@
 //! What is named here is named by digest. The same files and settings always give the same digest, so an image can be
 //! made again anywhere and compared.
 
+mod challenge;
 #[cfg(feature = "client")]
 mod client;
 mod docker_archive;
@@ -16,6 +17,8 @@ mod reference;
 mod secret;
 pub mod sign;
 
+#[doc(hidden)]
+pub use challenge::fuzz_one;
 #[cfg(feature = "client")]
 pub use client::{
     BlobHead, BlobReader, BlobSource, ClientError, Credentials, FetchedManifest, ManifestHead, Mounted,

@@ -206,10 +206,7 @@ fn relax(schema: &mut Value, mapping: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use gpuaas_domain::launch::Needs;
-    use gpuaas_domain::launch_form::resolution::resolve;
+    use gpuaas_domain::launch_form::resolution::{Around, resolve};
     use gpuaas_domain::manifest::{Format, tree};
 
     use super::*;
@@ -237,8 +234,7 @@ mod tests {
 
             let values = std::fs::read(folder.join("values.test.yaml")).unwrap();
             let values = tree(&values, Format::Yaml).unwrap();
-            let resolved =
-                resolve(&manifest, values.as_object().unwrap(), Needs::default(), &BTreeSet::new());
+            let resolved = resolve(&manifest, values.as_object().unwrap(), Around::default());
             assert_eq!(resolved.faults, [], "{}", template.name);
         }
     }

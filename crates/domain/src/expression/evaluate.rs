@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 use super::budget::Budget;
 use super::fault::{Code, Fault, Span};
 use super::node::{Function, Kind, Node, Path, Sign};
-use super::value::{Value, Values};
+use super::value::{Lookup, Value};
 
-pub(super) fn evaluate(node: &Node, values: &Values, budget: &mut Budget) -> Result<Value, Fault> {
+pub(super) fn evaluate(node: &Node, values: &impl Lookup, budget: &mut Budget) -> Result<Value, Fault> {
     let mut run = Run { values, budget };
     let value = run.node(node)?;
     run.own(value, node.span)
@@ -21,12 +21,12 @@ fn unfit(span: Span) -> Fault {
     Fault::new(Code::Value, span, "The value here is not of the type that was declared.")
 }
 
-struct Run<'v, 'b> {
-    values: &'v Values,
+struct Run<'v, 'b, L> {
+    values: &'v L,
     budget: &'b mut Budget,
 }
 
-impl<'v> Run<'v, '_> {
+impl<'v, L: Lookup> Run<'v, '_, L> {
     fn node(&mut self, node: &'v Node) -> Result<Cow<'v, Value>, Fault> {
         let span = node.span;
         self.budget.step(1, span)?;
@@ -34,7 +34,7 @@ impl<'v> Run<'v, '_> {
             Kind::Literal(value) => Ok(Cow::Borrowed(value)),
             Kind::List(items) => self.list(items, span),
             Kind::Name(path) => self.name(path, span),
-            Kind::Has(path) => Ok(Cow::Owned(Value::Bool(self.values.find(path.names()).is_some()))),
+            Kind::Has(path) => Ok(Cow::Owned(Value::Bool(self.values.look_up(&mut path.names()).is_some()))),
             Kind::Index(of, index) => self.index(of, index, span),
             Kind::Not(of) => Ok(Cow::Owned(Value::Bool(!self.condition(of)?))),
             Kind::Negate(of) => match *self.node(of)? {
@@ -100,7 +100,7 @@ impl<'v> Run<'v, '_> {
     }
 
     fn name(&mut self, path: &Path, span: Span) -> Result<Cow<'v, Value>, Fault> {
-        let found = self.values.find(path.names());
+        let found = self.values.look_up(&mut path.names());
         found.map(Cow::Borrowed).ok_or_else(|| Fault::new(Code::Value, span, "This has no value here."))
     }
 

@@ -31,7 +31,7 @@ pub use fault::{Code, Fault, Span};
 pub use scan::{MAX_BYTES, MAX_NESTING, MAX_TOKENS};
 pub use template::{MAX_ARGUMENTS, MAX_EXPRESSIONS, MAX_TEXT, Template};
 pub use types::{Type, Types};
-pub use value::{Value, Values};
+pub use value::{Lookup, Value, Values};
 
 use node::{Kind, Node};
 
@@ -54,7 +54,7 @@ impl Expression {
     }
 
     /// What it yields for these values. Give one budget to all expressions of a launch.
-    pub fn evaluate(&self, values: &Values, budget: &mut Budget) -> Result<Value, Fault> {
+    pub fn evaluate(&self, values: &impl Lookup, budget: &mut Budget) -> Result<Value, Fault> {
         evaluate::evaluate(&self.root, values, budget)
     }
 
@@ -94,26 +94,59 @@ impl Expression {
 #[doc(hidden)]
 pub fn fuzz_one(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
+    let (types, values) = fuzz_names();
+    let in_text = |fault: &Fault| {
+        let part = text.get(fault.span.start..fault.span.end);
+        assert!(part.is_some(), "a fault can be underlined: {fault:?}");
+    };
+    match Expression::parse(&text) {
+        Err(fault) => in_text(&fault),
+        Ok(expression) => {
+            assert!(text.len() <= MAX_BYTES, "a text that is too long was read");
+            let mut budget = Budget::default();
+            let kind = expression.check(&types).inspect_err(in_text);
+            let value = expression.evaluate(&values, &mut budget).inspect_err(in_text);
+            if let (Ok(kind), Ok(value)) = (&kind, &value) {
+                assert!(value.is_of(kind), "a checked expression yields its type");
+                // Single numbers are not counted; there are no more of them than words.
+                let most = budget.bytes_used() + MAX_TOKENS * size_of::<Value>();
+                assert!(value.bytes() <= most, "what is made is counted");
+            }
+            if let (Ok(_), Err(fault)) = (&kind, &value) {
+                assert_ne!(fault.code, Code::Value, "a checked expression meets no value of another type");
+            }
+        }
+    }
+    match Template::parse(&text) {
+        Err(fault) => in_text(&fault),
+        Ok(template) => {
+            let _ = template.check(&types).inspect_err(in_text);
+            let made = template.arguments(&values, &mut Budget::default());
+            if let Ok(arguments) = made {
+                let bytes: usize = arguments.iter().map(String::len).sum();
+                assert!(bytes <= MAX_PRODUCED_BYTES, "a template makes no more than its budget");
+            }
+        }
+    }
+}
+
+/// A name of each type, one of them absent.
+fn fuzz_names() -> (Types, Values) {
     let mut types = Types::default();
     let mut values = Values::default();
-    types.set(&["params", "x"], Type::Text);
-    values.set(&["params", "x"], "a text");
-    types.set(&["params", "n"], Type::Int);
-    values.set(&["params", "n"], 7);
+    for (name, kind, value) in [
+        ("x", Type::Text, Value::from("a text")),
+        ("n", Type::Int, Value::from(7)),
+        ("d", Type::Double, Value::Double(0.5)),
+        ("b", Type::Bool, Value::from(true)),
+        ("s", Type::Secret, Value::Secret("hub-token".to_owned())),
+        ("li", Type::list(Type::Int), Value::from(vec![i64::MIN, i64::MAX, 0])),
+    ] {
+        types.set(&["params", name], kind);
+        values.set(&["params", name], value);
+    }
     types.set_optional(&["params", "l"], Type::list(Type::Text));
     values.set(&["params", "l"], vec!["a", "b"]);
-    if let Ok(expression) = Expression::parse(&text) {
-        let kind = expression.check(&types);
-        let value = expression.evaluate(&values, &mut Budget::default());
-        if let (Ok(kind), Ok(value)) = (&kind, &value) {
-            assert!(value.is_of(kind), "a checked expression yields its type");
-        }
-        if let (Ok(_), Err(fault)) = (&kind, &value) {
-            assert_ne!(fault.code, Code::Value, "a checked expression meets no value of another type");
-        }
-    }
-    if let Ok(template) = Template::parse(&text) {
-        let _ = template.check(&types);
-        let _ = template.arguments(&values, &mut Budget::default());
-    }
+    types.set_optional(&["params", "none"], Type::Int);
+    (types, values)
 }

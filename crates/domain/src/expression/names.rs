@@ -18,7 +18,13 @@ impl<T> Default for Names<T> {
 impl<T> Names<T> {
     /// What stands at the path, made an empty group where nothing is there yet.
     pub(super) fn make(&mut self, path: &[&str]) -> &mut Self {
-        path.iter().fold(self, |group, name| group.members.entry((*name).to_owned()).or_default())
+        path.iter().fold(self, |group, name| {
+            // The groups are nearly always there, and then nothing is copied.
+            if !group.members.contains_key(*name) {
+                group.members.insert((*name).to_owned(), Self::default());
+            }
+            group.members.get_mut(*name).expect("it is there now")
+        })
     }
 
     pub(super) fn insert(&mut self, path: &[&str], value: T) {

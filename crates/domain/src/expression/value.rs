@@ -110,6 +110,18 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values(Names<Value>);
 
+/// What names stand for, however it is kept.
+pub trait Lookup {
+    /// The value at a path such as `params`, `model`. What is absent has none.
+    fn look_up(&self, path: &mut dyn Iterator<Item = &str>) -> Option<&Value>;
+}
+
+impl Lookup for Values {
+    fn look_up(&self, path: &mut dyn Iterator<Item = &str>) -> Option<&Value> {
+        self.0.find(path)
+    }
+}
+
 impl Values {
     /// Sets the value at a path such as `["params", "model"]`.
     pub fn set(&mut self, path: &[&str], value: impl Into<Value>) {

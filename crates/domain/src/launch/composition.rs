@@ -4,13 +4,11 @@
 //! Laws: an add-on is off unless it is chosen or one that is chosen brings it. The app's own components share what was
 //! chosen for the app; an add-on takes its part on top, so that choosing one never makes the app smaller.
 
-use std::collections::BTreeSet;
-
 use super::target::{self, Needs};
 use super::{Target, View, Wish, lanes};
 use crate::FieldError;
 use crate::expression::{Budget, Expression, Value as Known, Values};
-use crate::launch_form::resolution::{Resolved, resolve};
+use crate::launch_form::resolution::{Around, Resolved, resolve};
 use crate::manifest::{Component, ComponentClass, Manifest, Profile};
 use crate::text::{cpus, nearest};
 
@@ -118,10 +116,10 @@ pub(crate) fn compose<'p>(
         core.gpu_count = sum(parts.iter().filter(|part| part.addon.is_none())).gpu_count;
     }
     faults.extend(out_of_bounds);
-    let names: BTreeSet<&str> = addons.iter().map(|addon| addon.name).collect();
+    let names: Vec<&str> = addons.iter().map(|addon| addon.name).collect();
     // What was launched before keeps what it was launched with.
     let given = if existing { wish.values.clone() } else { view.defaults.complete(manifest, &wish.values) };
-    let resolved = resolve(manifest, &given, core, &names);
+    let resolved = resolve(manifest, &given, Around { needs: core, addons: &names });
     faults.extend(resolved.faults.iter().cloned());
     let known = around(resolved.known.clone(), target, core);
     let mut budget = Budget::default();

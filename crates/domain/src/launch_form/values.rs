@@ -6,9 +6,11 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 
+use super::pattern::Pattern;
+pub(crate) use super::pattern::compile;
+use super::seen::Seen;
 use crate::manifest::{ItemType, Items, Parameter, ParameterFormat, ParameterType, looks_like_secret};
 use crate::text::{member_at, nearest};
 use crate::{Error, FieldError};
@@ -18,8 +20,7 @@ pub(super) const MAX_FAULTS: usize = 100;
 /// Of a text whose parameter sets no bound.
 const MAX_TEXT: usize = 32 * 1024;
 const MAX_ITEMS: usize = 1024;
-/// Of a compiled pattern: enough for what people write, too little for one that eats the machine.
-const MAX_PATTERN_BYTES: usize = 64 * 1024;
+const SHORTEST_SECRET: usize = 20;
 
 const PIP_SPECIFIER: &str = r"^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(?:\[[A-Za-z0-9][A-Za-z0-9._-]*(?:,[A-Za-z0-9][A-Za-z0-9._-]*)*\])?(?:(?:===|==|~=|!=|<=|>=|<|>)[A-Za-z0-9][A-Za-z0-9.*+!_-]*(?:,(?:===|==|~=|!=|<=|>=|<|>)[A-Za-z0-9][A-Za-z0-9.*+!_-]*)*)?$";
 const MODEL_NAME: &str = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$";
@@ -43,47 +44,141 @@ pub(crate) fn pointer(name: &str) -> String {
     member_at("/values", name)
 }
 
-/// The value as it is kept: a whole number may be written with a point.
+/// The value as it is kept, for a parameter that is judged once.
 pub(crate) fn check(at: &str, parameter: &Parameter, value: &Value) -> Result<Value, Vec<FieldError>> {
-    let one = |(code, message): Refusal| vec![FieldError::new(at, code, message)];
-    let value = typed(parameter.kind, value).map_err(one)?;
-    if !parameter.choices.is_empty() && !parameter.choices.iter().any(|choice| is_same(choice, &value)) {
-        return Err(one(no_choice(&parameter.choices, &value)));
+    match Rules::of(parameter).check(&Seen::from(value)) {
+        Ok(None) => Ok(value.clone()),
+        Ok(Some(kept)) => Ok(kept.to_value()),
+        Err(refused) => Err(placed(at, refused)),
     }
-    match &value {
-        Value::Number(number) => {
-            check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
-        }
-        Value::String(text) if parameter.kind == ParameterType::SecretRef => {
-            check_secret(text).map_err(one)?;
-        }
-        Value::String(text) => {
-            let rules = TextRules::new(parameter.pattern.as_deref(), parameter.format);
-            let (min_length, max_length) = (parameter.min_length, parameter.max_length);
-            TextRules { min_length, max_length, ..rules }.check(text).map_err(one)?;
-        }
-        Value::Array(items) => return check_list(at, parameter, items).map(Value::Array),
-        Value::Null | Value::Bool(_) | Value::Object(_) => {}
+}
+
+/// What is refused of the value at this place.
+pub(super) fn placed(at: &str, refused: Vec<Refused>) -> Vec<FieldError> {
+    let fault = |refused: Refused| {
+        let at = refused.entry.map_or_else(|| at.to_owned(), |entry| format!("{at}/{entry}"));
+        FieldError::new(at, refused.code, refused.message)
+    };
+    refused.into_iter().map(fault).collect()
+}
+
+/// Of a value, or of one entry of a list.
+pub(super) struct Refused {
+    entry: Option<usize>,
+    code: &'static str,
+    message: String,
+}
+
+/// A parameter made ready for any number of values: patterns are compiled once.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    parameter: Parameter,
+    /// Of the text itself, or of the entries of the list.
+    text: TextRules,
+}
+
+impl Rules {
+    pub(super) fn of(parameter: &Parameter) -> Self {
+        let text = match (&parameter.items, parameter.kind) {
+            // A format of the list is one of its entries.
+            (Some(of), ParameterType::Array) => TextRules {
+                min_length: None,
+                max_length: of.max_length,
+                pattern: of.pattern.as_deref().map(Pattern::of),
+                format: of.format.or(parameter.format),
+            },
+            _ => TextRules {
+                min_length: parameter.min_length,
+                max_length: parameter.max_length,
+                pattern: parameter.pattern.as_deref().map(Pattern::of),
+                format: parameter.format,
+            },
+        };
+        Self { parameter: parameter.clone(), text }
     }
-    Ok(value)
+
+    /// The value as it is kept, if that is not how it was written: a whole number may be written with a point.
+    pub(super) fn check(&self, value: &Seen<'_>) -> Result<Option<Seen<'static>>, Vec<Refused>> {
+        let one = |(code, message): Refusal| vec![Refused { entry: None, code, message }];
+        let parameter = &self.parameter;
+        let kept = typed(parameter.kind, value).map_err(one)?;
+        let value = kept.as_ref().unwrap_or(value);
+        check_choice(&parameter.choices, value).map_err(one)?;
+        match value {
+            Seen::Number(number) => {
+                check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
+            }
+            Seen::Text(text) if parameter.kind == ParameterType::SecretRef => {
+                check_secret(text).map_err(one)?;
+            }
+            Seen::Text(text) => self.text.check(text).map_err(one)?,
+            Seen::List(items) => return self.check_list(items),
+            Seen::Null | Seen::Bool(_) | Seen::Object(_) => {}
+        }
+        Ok(kept)
+    }
+
+    fn check_list(&self, items: &[Seen<'_>]) -> Result<Option<Seen<'static>>, Vec<Refused>> {
+        let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
+        let whole = |message: String| vec![Refused { entry: None, code: "out_of_range", message }];
+        let most = size(self.parameter.max_items).unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
+        if items.len() > most {
+            return Err(whole(format!("At most {most} entries.")));
+        }
+        if let Some(least) = size(self.parameter.min_items).filter(|least| items.len() < *least) {
+            return Err(whole(format!("At least {least} entries.")));
+        }
+        let Some(of) = &self.parameter.items else { return Ok(None) };
+        let (mut changed, mut refused) = (Vec::new(), Vec::new());
+        for (entry, item) in items.iter().enumerate() {
+            match self.check_item(of, item) {
+                Ok(None) => {}
+                Ok(Some(kept)) => changed.push((entry, kept)),
+                Err((code, message)) => refused.push(Refused { entry: Some(entry), code, message }),
+            }
+        }
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let mut kept: Vec<Seen<'static>> = items.iter().map(Seen::to_owned_seen).collect();
+        for (entry, item) in changed {
+            kept[entry] = item;
+        }
+        Ok(Some(Seen::List(kept)))
+    }
+
+    fn check_item(&self, of: &Items, item: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
+        let kept = typed_item(of.kind, item)?;
+        let item = kept.as_ref().unwrap_or(item);
+        check_choice(&of.choices, item)?;
+        if let Seen::Text(text) = item {
+            self.text.check(text)?;
+        }
+        Ok(kept)
+    }
 }
 
 /// Code and sentence.
 type Refusal = (&'static str, String);
 
-fn typed(kind: ParameterType, value: &Value) -> Result<Value, Refusal> {
+/// Refused unless it is of the type; another value where it is kept otherwise than written.
+#[inline]
+fn typed(kind: ParameterType, value: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
     let (good, name) = match kind {
-        ParameterType::String => (value.is_string(), "text"),
-        ParameterType::SecretRef => (value.is_string(), "the name of a secret"),
+        ParameterType::String => (matches!(value, Seen::Text(_)), "text"),
+        ParameterType::SecretRef => (matches!(value, Seen::Text(_)), "the name of a secret"),
         ParameterType::Integer => return whole(value),
-        ParameterType::Number => (value.is_number(), "a number"),
-        ParameterType::Boolean => (value.is_boolean(), "true or false"),
-        ParameterType::Array => (value.is_array(), "a list"),
+        ParameterType::Number => (matches!(value, Seen::Number(_)), "a number"),
+        ParameterType::Boolean => (matches!(value, Seen::Bool(_)), "true or false"),
+        ParameterType::Array => (matches!(value, Seen::List(_)), "a list"),
     };
-    if good { Ok(value.clone()) } else { Err(wrong_type(name, value)) }
+    if good { Ok(None) } else { Err(wrong_type(name, value)) }
 }
 
-fn typed_item(kind: ItemType, value: &Value) -> Result<Value, Refusal> {
+fn typed_item(kind: ItemType, value: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
     typed(
         match kind {
             ItemType::String => ParameterType::String,
@@ -95,43 +190,62 @@ fn typed_item(kind: ItemType, value: &Value) -> Result<Value, Refusal> {
     )
 }
 
-fn wrong_type(name: &str, value: &Value) -> Refusal {
+fn wrong_type(name: &str, value: &Seen<'_>) -> Refusal {
     let advice = match value {
-        Value::Null => " Leave it out if it has no value.",
-        Value::Number(_) | Value::Bool(_) if name == "text" => " Put it in quotes.",
+        Seen::Null => " Leave it out if it has no value.",
+        Seen::Number(_) | Seen::Bool(_) if name == "text" => " Put it in quotes.",
         _ => "",
     };
     ("wrong_type", format!("This must be {name}.{advice}"))
 }
 
 /// JSON Schema calls `3.0` an integer, and so do we; it is kept as `3`.
-fn whole(value: &Value) -> Result<Value, Refusal> {
+#[inline]
+fn whole(value: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.is_i64() || value.is_u64() {
-        return Ok(value.clone());
+    let Seen::Number(number) = value else { return Err(wrong_type("a whole number", value)) };
+    if number.is_i64() || number.is_u64() {
+        return Ok(None);
     }
-    match value.as_f64() {
+    match number.as_f64() {
         Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
             #[expect(clippy::cast_possible_truncation, reason = "whole, and no larger than what is exact")]
             let number = number as i64;
-            Ok(Value::from(number))
+            Ok(Some(Seen::Number(number.into())))
         }
         Some(_) | None => Err(wrong_type("a whole number", value)),
     }
 }
 
-fn no_choice(choices: &[Value], value: &Value) -> Refusal {
+#[inline]
+fn check_choice(choices: &[Value], value: &Seen<'_>) -> Result<(), Refusal> {
+    if choices.is_empty() || choices.iter().any(|choice| is_choice(choice, value)) {
+        return Ok(());
+    }
+    Err(no_choice(choices, value))
+}
+
+#[inline]
+fn is_choice(choice: &Value, value: &Seen<'_>) -> bool {
+    match (choice, value) {
+        (Value::String(choice), Seen::Text(text)) => choice == text,
+        (Value::Number(a), Seen::Number(b)) => compare(a, b) == Some(Ordering::Equal),
+        (choice, value) => Seen::from(choice) == *value,
+    }
+}
+
+fn no_choice(choices: &[Value], value: &Seen<'_>) -> Refusal {
     const SHOWN: usize = 20;
     let text = |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
     let mut listed: Vec<String> = choices.iter().take(SHOWN).map(text).collect();
     if choices.len() > SHOWN {
         listed.push("…".to_owned());
     }
-    let hint = value
-        .as_str()
-        .filter(|text| text.len() <= 100)
-        .and_then(|text| nearest(text, choices.iter().filter_map(Value::as_str)))
-        .map_or(String::new(), |near| format!(" Did you mean {near}?"));
+    let near = match value {
+        Seen::Text(text) if text.len() <= 100 => nearest(text, choices.iter().filter_map(Value::as_str)),
+        _ => None,
+    };
+    let hint = near.map_or(String::new(), |near| format!(" Did you mean {near}?"));
     ("invalid_value", format!("One of {}.{hint}", listed.join(", ")))
 }
 
@@ -144,6 +258,7 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// Whole numbers exactly, others as far as a float goes.
+#[inline]
 fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     let whole = |n: &Number| n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
     match (whole(a), whole(b)) {
@@ -152,6 +267,7 @@ fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     }
 }
 
+#[inline]
 fn check_number(value: &Number, least: Option<&Number>, most: Option<&Number>) -> Result<(), Refusal> {
     let below = least.is_some_and(|least| !matches!(compare(value, least), Some(o) if o.is_ge()));
     let above = most.is_some_and(|most| !matches!(compare(value, most), Some(o) if o.is_le()));
@@ -175,57 +291,67 @@ fn raw_secret() -> Refusal {
     )
 }
 
+/// As [`SECRET_NAME`] has it.
+fn is_secret_name(text: &str) -> bool {
+    (1..=40).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Shorter than any secret there is, but for a password in an address, most texts need no closer look.
+#[inline]
+fn is_secret(text: &str) -> bool {
+    (text.len() >= SHORTEST_SECRET || text.contains(':')) && looks_like_secret(text)
+}
+
 fn check_secret(text: &str) -> Result<(), Refusal> {
-    static NAME: LazyLock<Regex> = LazyLock::new(|| own(SECRET_NAME));
-    if looks_like_secret(text) {
+    if is_secret(text) {
         return Err(raw_secret());
     }
-    if NAME.is_match(text) {
+    if is_secret_name(text) {
         return Ok(());
     }
     let sentence = "Name a secret of the project: 1 to 40 of a-z, 0-9 and inner hyphens.";
     Err(("invalid_value", sentence.to_owned()))
 }
 
-/// Built once per parameter, since a list may have many entries.
-struct TextRules<'a> {
+#[derive(Clone, Debug)]
+struct TextRules {
     min_length: Option<u32>,
     max_length: Option<u32>,
-    /// As written, and as read: a pattern that cannot be read was registered before patterns were, and matches nothing.
-    pattern: Option<(&'a str, Option<Regex>)>,
+    pattern: Option<Pattern>,
     format: Option<ParameterFormat>,
 }
 
-impl<'a> TextRules<'a> {
-    fn new(pattern: Option<&'a str>, format: Option<ParameterFormat>) -> Self {
-        let pattern = pattern.map(|pattern| (pattern, compile(pattern)));
-        Self { min_length: None, max_length: None, pattern, format }
-    }
-
+impl TextRules {
     fn check(&self, text: &str) -> Result<(), Refusal> {
-        let length = text.chars().count();
         let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
         let most = size(self.max_length).unwrap_or(MAX_TEXT).min(MAX_TEXT);
-        if length > most {
+        // There are no more characters than bytes, so most texts need not be counted.
+        if text.len() > most && text.chars().count() > most {
             return Err(("out_of_range", format!("At most {most} characters.")));
         }
-        if let Some(least) = size(self.min_length).filter(|least| length < *least) {
+        if let Some(least) = size(self.min_length).filter(|least| text.chars().count() < *least) {
             return Err(("out_of_range", format!("At least {least} characters.")));
         }
         // No program takes NUL in an argument or a variable, and no database of ours in a text.
         if text.contains('\0') {
             return Err(("invalid_value", "Text cannot hold the NUL character.".to_owned()));
         }
-        if looks_like_secret(text) {
+        // What has the form of a model has none of a secret: these have no slash in the middle, or a colon before it.
+        let is_model =
+            self.format == Some(ParameterFormat::ModelName) && is_of(ParameterFormat::ModelName, text);
+        if !is_model && is_secret(text) {
             return Err(raw_secret());
         }
-        if let Some((written, read)) = &self.pattern
-            && !read.as_ref().is_some_and(|pattern| pattern.is_match(text))
+        if let Some(pattern) = &self.pattern
+            && !pattern.is_match(text)
         {
-            return Err(("pattern_mismatch", format!("This does not have the form {written}.")));
+            return Err(("pattern_mismatch", format!("This does not have the form {}.", pattern.written)));
         }
         match self.format {
-            Some(format) if !regex_of(format).is_match(text) => {
+            Some(format) if !is_model && !is_of(format, text) => {
                 Err(("invalid_value", sentence_of(format).to_owned()))
             }
             Some(_) | None => Ok(()),
@@ -241,17 +367,13 @@ pub(super) fn pattern_of(format: ParameterFormat) -> &'static str {
     }
 }
 
-fn regex_of(format: ParameterFormat) -> &'static Regex {
-    static PIP: LazyLock<Regex> = LazyLock::new(|| own(PIP_SPECIFIER));
-    static MODEL: LazyLock<Regex> = LazyLock::new(|| own(MODEL_NAME));
+fn is_of(format: ParameterFormat, text: &str) -> bool {
+    static PIP: LazyLock<Pattern> = LazyLock::new(|| Pattern::of(PIP_SPECIFIER));
+    static MODEL: LazyLock<Pattern> = LazyLock::new(|| Pattern::of(MODEL_NAME));
     match format {
-        ParameterFormat::PipSpecifier => &PIP,
-        ParameterFormat::ModelName => &MODEL,
+        ParameterFormat::PipSpecifier => PIP.is_match(text),
+        ParameterFormat::ModelName => MODEL.is_match(text),
     }
-}
-
-fn own(pattern: &str) -> Regex {
-    compile(pattern).expect("a pattern of the platform is one")
 }
 
 fn sentence_of(format: ParameterFormat) -> &'static str {
@@ -263,41 +385,36 @@ fn sentence_of(format: ParameterFormat) -> &'static str {
     }
 }
 
-/// A pattern as the platform reads it. None where it cannot.
-pub(crate) fn compile(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).nest_limit(50).build().ok()
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-fn check_list(at: &str, parameter: &Parameter, items: &[Value]) -> Result<Vec<Value>, Vec<FieldError>> {
-    let size = |bound: Option<u32>| bound.map(|bound| bound as usize);
-    let most = size(parameter.max_items).unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
-    if items.len() > most {
-        return Err(vec![FieldError::new(at, "out_of_range", format!("At most {most} entries."))]);
+    use super::*;
+
+    /// B-01: the patterns of the platform can be read.
+    #[test]
+    fn our_own_patterns_are_patterns() {
+        for pattern in [PIP_SPECIFIER, MODEL_NAME, SECRET_NAME] {
+            assert!(compile(pattern).is_some(), "{pattern}");
+        }
+        assert!(
+            is_of(ParameterFormat::PipSpecifier, "torch[x]>=2.4,<3")
+                && !is_of(ParameterFormat::PipSpecifier, "-e .")
+        );
+        assert!(
+            is_of(ParameterFormat::ModelName, "owner/name") && !is_of(ParameterFormat::ModelName, "name")
+        );
     }
-    if let Some(least) = size(parameter.min_items).filter(|least| items.len() < *least) {
-        return Err(vec![FieldError::new(at, "out_of_range", format!("At least {least} entries."))]);
-    }
-    let Some(of) = &parameter.items else { return Ok(items.to_vec()) };
-    // A format of the list is one of its entries.
-    let rules = TextRules::new(of.pattern.as_deref(), of.format.or(parameter.format));
-    let rules = TextRules { max_length: of.max_length, ..rules };
-    let (mut good, mut faults) = (Vec::with_capacity(items.len()), Vec::new());
-    for (index, item) in items.iter().enumerate() {
-        match check_item(of, &rules, item) {
-            Ok(item) => good.push(item),
-            Err((code, message)) => faults.push(FieldError::new(format!("{at}/{index}"), code, message)),
+
+    proptest! {
+        /// B-01, I-11: what is written out by hand says what the pattern that clients read says, and the short cut overlooks
+        /// no secret.
+        #[test]
+        fn short_cuts_lead_to_the_same(name in "[a-z0-9A-]{0,42}", text in "(eyJ|hf_|AKIA|a://)?[A-Za-z0-9:@/_. -]{0,44}") {
+            let pattern = compile(SECRET_NAME).unwrap();
+            prop_assert_eq!(is_secret_name(&name), pattern.is_match(&name), "{}", name);
+            prop_assert_eq!(is_secret(&text), looks_like_secret(&text), "{}", text);
+            prop_assert!(!is_of(ParameterFormat::ModelName, &text) || !looks_like_secret(&text), "{}", text);
         }
     }
-    if faults.is_empty() { Ok(good) } else { Err(faults) }
-}
-
-fn check_item(of: &Items, rules: &TextRules<'_>, item: &Value) -> Result<Value, Refusal> {
-    let item = typed_item(of.kind, item)?;
-    if !of.choices.is_empty() && !of.choices.iter().any(|choice| is_same(choice, &item)) {
-        return Err(no_choice(&of.choices, &item));
-    }
-    if let Value::String(text) = &item {
-        rules.check(text)?;
-    }
-    Ok(item)
 }

@@ -75,11 +75,34 @@ fn a_schema_that_cannot_be_judged_takes_nothing() {
         json!({"$ref": "#"}),
         json!({"properties": {"a": {"pattern": "(?=x)"}}}),
         json!({"properties": {"a": "text"}}),
+        json!({"not": {"unevaluatedProperties": false}}),
+        json!({"if": {"$ref": "https://example.com/schema.json"}}),
+        json!({"not": {"$ref": "#"}}),
+        json!({"allOf": {"type": "string"}}),
+        json!({"required": "a"}),
+        json!({"properties": {"a": {"maxLength": "1"}}}),
     ] {
         let faults = check_values(&json!({"a": "x"}), &open, &json!({}), &schema);
         let codes: Vec<&str> = faults.iter().map(|fault| fault.code).collect();
         assert_eq!(codes, ["schema_not_supported"], "{schema}");
     }
+}
+
+/// B-11, F07: a short schema whose branches lead back to itself is given up on, not followed for years; and whoever sets
+/// everything is told no more than a person reads.
+#[test]
+fn judging_ends_soon() {
+    let open = CuratedSubset(vec!["/a".to_owned()]);
+    let twice = |keyword: &str| json!({ keyword: [{"$ref": "#"}, {"$ref": "#"}] });
+    for schema in [twice("allOf"), twice("anyOf"), twice("oneOf"), json!({"not": twice("allOf")})] {
+        let faults = check_values(&json!({"a": "x"}), &open, &json!({}), &schema);
+        assert!(
+            !faults.is_empty() && faults.iter().all(|fault| fault.code == "schema_not_supported"),
+            "{schema}"
+        );
+    }
+    let many: Value = (0..1000).map(|number| (format!("x{number}"), json!(1))).collect();
+    assert_eq!(check_values(&many, &open, &json!({}), &json!({})).len(), 100);
 }
 
 /// B-11, D-11: what we render for our own chart satisfies its schema, and privilege cannot be written into it.

@@ -14,13 +14,10 @@ use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode, Url};
 use zeroize::Zeroizing;
 
-use super::challenge::{self, Challenge, Scope};
+use super::scope::Scope;
 use super::{Ask, ClientError, Registry, Result, read_limited};
 use crate::SecretText;
-use crate::json::{self, BadJson};
-
-/// A token with many scopes has some kilobytes.
-const MAX_TOKEN_BYTES: usize = 64 * 1024;
+use crate::challenge::{self, Challenge, MAX_TOKEN_BYTES, token_in};
 
 pub enum Credentials {
     /// Shown to the registry or its token server, whichever it asks for.
@@ -163,11 +160,6 @@ impl Registry {
         let body = Zeroizing::new(read_limited(self, &mut answer, MAX_TOKEN_BYTES).await?.to_vec());
         let no_token = |why: &str| ClientError::NoToken { realm: shown.clone(), why: why.to_owned() };
         let token = token_in(&body).map_err(|why| no_token(&why.to_string()))?;
-        let spelled =
-            (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
-        if !spelled {
-            return Err(no_token("it has characters that no token has"));
-        }
         sensitive(&Zeroizing::new(format!("Bearer {}", *token))).ok_or_else(|| no_token("it fits no header"))
     }
 
@@ -192,15 +184,4 @@ impl Registry {
             Err(refused(&super::plain(&url)))
         }
     }
-}
-
-/// `token`, or `access_token` as the other standard calls it.
-fn token_in(body: &[u8]) -> std::result::Result<Zeroizing<String>, BadJson> {
-    let document = json::read(body, MAX_TOKEN_BYTES)?;
-    let top = document.open("", &["token", "access_token"])?;
-    let token = match top.find_text("token")? {
-        Some(token) => token,
-        None => top.text("access_token")?,
-    };
-    Ok(Zeroizing::new(token.to_owned()))
 }

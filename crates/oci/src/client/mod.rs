@@ -9,12 +9,12 @@
 mod ask;
 mod auth;
 mod blob;
-mod challenge;
 mod error;
 mod manifests;
 mod pull;
 mod push;
 mod referrers;
+mod scope;
 mod source;
 
 use std::collections::HashMap;
@@ -28,11 +28,11 @@ use reqwest::{Response, Url};
 use ask::{Ask, Follow, read_limited};
 pub use auth::{Credentials, Renewal, TokenRealm, TokenSource};
 pub use blob::{BlobHead, Mounted};
-pub(crate) use challenge::Scope;
 pub use error::ClientError;
 pub use manifests::{FetchedManifest, ManifestHead, Pointer, PutManifest};
 pub use pull::BlobReader;
 pub use push::Pushed;
+pub(crate) use scope::Scope;
 pub use source::{BlobSource, Progress};
 
 use crate::{Host, Name, Repository};

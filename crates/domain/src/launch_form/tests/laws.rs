@@ -1,8 +1,6 @@
 //! Laws that hold for any manifest and any values.
 
-use std::collections::BTreeSet;
-
-use crate::launch::Needs;
+use crate::launch_form::resolution::Around;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -175,13 +173,13 @@ proptest! {
         }
         let plan = scene.plan(1, &wanted.wish);
         prop_assert_eq!(form.launchable, plan.is_ok(), "{:?} {:?}", form.errors, plan.err());
-        let resolved = resolution::resolve(&scene.manifest, &wanted.wish.values, Needs::default(), &BTreeSet::new());
+        let resolved = resolution::resolve(&scene.manifest, &wanted.wish.values, Around::default());
         if resolved.faults.is_empty() {
-            let again = resolution::resolve(&scene.manifest, &resolved.values, Needs::default(), &BTreeSet::new());
+            let again = resolution::resolve(&scene.manifest, &resolved.values, Around::default());
             prop_assert_eq!(&again.values, &resolved.values);
             prop_assert_eq!(again.faults, Vec::new());
             // The short request means the same.
-            let short = resolution::resolve(&scene.manifest, &choices.values, Needs::default(), &BTreeSet::new());
+            let short = resolution::resolve(&scene.manifest, &choices.values, Around::default());
             prop_assert_eq!(&short.values, &resolved.values);
         }
     }

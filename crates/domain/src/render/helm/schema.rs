@@ -11,7 +11,12 @@ use crate::launch_form::values::compile;
 use crate::text::member_at;
 
 const MAX_DEPTH: usize = 64;
-const MAX_FAULTS: usize = 100;
+/// Rules looked at, in all: without it a short schema whose branches lead back to itself keeps a machine busy for years.
+const MAX_STEPS: usize = 1_000_000;
+/// What reading a pattern costs beside looking at a rule.
+const STEPS_PER_PATTERN: usize = 100;
+pub(super) const MAX_FAULTS: usize = 100;
+const NOT_SUPPORTED: &str = "schema_not_supported";
 /// These say nothing about a value.
 const ANNOTATIONS: &[&str] = &[
     "$schema",
@@ -33,21 +38,42 @@ const ANNOTATIONS: &[&str] = &[
 ];
 
 pub(super) fn faults(value: &Value, schema: &Value) -> Vec<FieldError> {
-    let mut judge = Judge { root: schema, faults: Vec::new() };
+    let mut judge = Judge::new(schema, MAX_STEPS);
     judge.value("", value, schema, 0);
+    if judge.steps == 0 {
+        judge.faults =
+            vec![FieldError::new("/", NOT_SUPPORTED, "The chart's schema takes too long to judge.")];
+    }
     judge.faults
 }
 
 struct Judge<'a> {
     root: &'a Value,
     faults: Vec<FieldError>,
+    /// The first rule that cannot be judged, though there be too many faults to list it.
+    unjudged: Option<FieldError>,
+    /// That are left. At none everything ends, and nothing is good.
+    steps: usize,
 }
 
 impl<'a> Judge<'a> {
+    fn new(root: &'a Value, steps: usize) -> Self {
+        Self { root, faults: Vec::new(), unjudged: None, steps }
+    }
+
+    /// Whether there is enough left for so many steps.
+    fn step(&mut self, count: usize) -> bool {
+        self.steps = self.steps.saturating_sub(count);
+        self.steps > 0
+    }
+
     fn fault(&mut self, at: &str, code: &'static str, message: impl Into<String>) {
+        let fault = FieldError::new(if at.is_empty() { "/" } else { at }, code, message);
+        if code == NOT_SUPPORTED && self.unjudged.is_none() {
+            self.unjudged = Some(fault.clone());
+        }
         if self.faults.len() < MAX_FAULTS {
-            let at = if at.is_empty() { "/" } else { at };
-            self.faults.push(FieldError::new(at, code, message));
+            self.faults.push(fault);
         }
     }
 
@@ -57,27 +83,35 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Faults are gathered apart: a branch that does not fit is no fault yet.
-    fn fits(&self, at: &str, value: &Value, schema: &'a Value, depth: usize) -> bool {
-        let mut judge = Judge { root: self.root, faults: Vec::new() };
+    /// Faults are gathered apart: a branch that does not fit is no fault yet. A rule that cannot be judged is one, since
+    /// under `not` and `if` it would be good that it is not met.
+    fn fits(&mut self, at: &str, value: &Value, schema: &'a Value, depth: usize) -> bool {
+        let mut judge = Judge::new(self.root, self.steps);
         judge.value(at, value, schema, depth);
+        self.steps = judge.steps;
+        if let Some(fault) = judge.unjudged {
+            self.fault(&fault.path, NOT_SUPPORTED, fault.message);
+        }
         judge.faults.is_empty()
     }
 
     fn value(&mut self, at: &str, value: &Value, schema: &'a Value, depth: usize) {
         if depth > MAX_DEPTH {
-            return self.fault(at, "schema_not_supported", "The schema goes round in circles here.");
+            return self.fault(at, NOT_SUPPORTED, "The schema goes round in circles here.");
         }
         match schema {
             Value::Bool(true) => {}
             Value::Bool(false) => self.fault(at, "unknown_field", "The chart has no such value."),
             Value::Object(keywords) => {
                 for (keyword, of) in keywords {
+                    if !self.step(1) {
+                        return;
+                    }
                     self.keyword(at, value, keywords, (keyword, of), depth + 1);
                 }
             }
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                self.fault(at, "schema_not_supported", "The chart's schema cannot be read here.");
+                self.fault(at, NOT_SUPPORTED, "The chart's schema cannot be read here.");
             }
         }
     }
@@ -90,6 +124,9 @@ impl<'a> Judge<'a> {
         (keyword, of): (&String, &'a Value),
         depth: usize,
     ) {
+        if !is_well_formed(keyword, of) {
+            return self.fault(at, NOT_SUPPORTED, "The chart's schema cannot be read here.");
+        }
         match keyword.as_str() {
             "$ref" => match of
                 .as_str()
@@ -98,7 +135,7 @@ impl<'a> Judge<'a> {
             {
                 Some(target) => self.value(at, value, target, depth),
                 None => {
-                    self.fault(at, "schema_not_supported", "The chart's schema refers to another document.");
+                    self.fault(at, NOT_SUPPORTED, "The chart's schema refers to another document.");
                 }
             },
             "type" => {
@@ -142,11 +179,7 @@ impl<'a> Judge<'a> {
                 self.object(at, value, all, (keyword, of), depth);
             }
             known if ANNOTATIONS.contains(&known) || known.starts_with("x-") => {}
-            _ => self.fault(
-                at,
-                "schema_not_supported",
-                "The chart's schema has a rule here that is not known.",
-            ),
+            _ => self.fault(at, NOT_SUPPORTED, "The chart's schema has a rule here that is not known."),
         }
     }
 
@@ -165,11 +198,12 @@ impl<'a> Judge<'a> {
     fn text(&mut self, at: &str, value: &Value, keyword: &str, of: &Value) {
         let Some(text) = value.as_str() else { return };
         if keyword == "pattern" {
+            self.step(STEPS_PER_PATTERN);
             match of.as_str().and_then(compile) {
                 Some(pattern) => {
                     self.unless(pattern.is_match(text), at, "invalid_value", "The chart takes another form.");
                 }
-                None => self.fault(at, "schema_not_supported", "The chart's pattern cannot be read."),
+                None => self.fault(at, NOT_SUPPORTED, "The chart's pattern cannot be read."),
             }
             return;
         }
@@ -182,6 +216,7 @@ impl<'a> Judge<'a> {
     fn list(&mut self, at: &str, value: &Value, (keyword, of): (&String, &'a Value), depth: usize) {
         let Some(items) = value.as_array() else { return };
         let count = items.len() as u64;
+        self.step(items.len());
         match keyword.as_str() {
             "items" => {
                 for (index, item) in items.iter().enumerate() {
@@ -189,6 +224,8 @@ impl<'a> Judge<'a> {
                 }
             }
             "uniqueItems" => {
+                // Each is compared with each, and comparing is quick.
+                self.step(items.len() * items.len() / 64);
                 let twice = |index: usize| items[..index].iter().any(|one| same(one, &items[index]));
                 let good = *of != true || !(1..items.len()).any(twice);
                 self.unless(good, at, "invalid_value", "Each entry may stand once.");
@@ -210,6 +247,7 @@ impl<'a> Judge<'a> {
     ) {
         let Some(map) = value.as_object() else { return };
         let count = map.len() as u64;
+        self.step(map.len());
         match keyword.as_str() {
             "properties" => {
                 for (key, value) in map {
@@ -224,6 +262,10 @@ impl<'a> Judge<'a> {
                 }
             }
             "additionalProperties" => {
+                let patterns = all.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+                if !self.step(map.len() * patterns * STEPS_PER_PATTERN) {
+                    return;
+                }
                 for (key, value) in map.iter().filter(|(key, _)| !is_declared(key, all)) {
                     self.value(&member_at(at, key), value, of, depth);
                 }
@@ -249,8 +291,9 @@ impl<'a> Judge<'a> {
     }
 
     fn matching(&mut self, at: &str, map: &Map<String, Value>, pattern: &str, of: &'a Value, depth: usize) {
+        self.step(STEPS_PER_PATTERN);
         let Some(pattern) = compile(pattern) else {
-            return self.fault(at, "schema_not_supported", "The chart's pattern cannot be read.");
+            return self.fault(at, NOT_SUPPORTED, "The chart's pattern cannot be read.");
         };
         for (key, value) in map.iter().filter(|(key, _)| pattern.is_match(key)) {
             self.value(&member_at(at, key), value, of, depth);
@@ -261,6 +304,20 @@ impl<'a> Judge<'a> {
         for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
             self.unless(map.contains_key(name), &member_at(at, name), "missing_field", "This is needed.");
         }
+    }
+}
+
+/// Whether a keyword has what it must have. One that is written otherwise would count for nothing.
+fn is_well_formed(keyword: &str, of: &Value) -> bool {
+    match keyword {
+        "allOf" | "anyOf" | "oneOf" | "enum" | "required" => of.is_array(),
+        "properties" | "patternProperties" | "dependentRequired" => of.is_object(),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => of.is_number(),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+            of.is_u64()
+        }
+        "uniqueItems" => of.is_boolean(),
+        _ => true,
     }
 }
 

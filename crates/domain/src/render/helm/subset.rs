@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::schema;
+use super::schema::{self, MAX_FAULTS};
 use crate::FieldError;
 use crate::text::member_at;
 
@@ -36,6 +36,9 @@ fn outside(at: &str, value: &Value, subset: &CuratedSubset, faults: &mut Vec<Fie
     let open = |pointer: &String| {
         at == pointer || at.strip_prefix(pointer).is_some_and(|rest| rest.starts_with('/'))
     };
+    if faults.len() >= MAX_FAULTS {
+        return;
+    }
     if !at.is_empty() && subset.0.iter().any(open) {
         return;
     }

@@ -1,43 +1,22 @@
-//! `WWW-Authenticate`, read without trusting who wrote it, and the scopes we ask for.
+//! What a registry says about who may come in: `WWW-Authenticate` and the answer of its token server, read without trusting
+//! who wrote them. Pure, and so built with or without the client.
 
-use crate::Repository;
+use zeroize::Zeroizing;
+
+use crate::json::{self, BadJson};
+
+/// A token with many scopes has some kilobytes.
+pub(crate) const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
 /// What a registry asks for before it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub(crate) enum Challenge {
     Basic,
     Bearer { realm: String, service: Option<String> },
 }
 
-/// What a token must allow. It is made from what we are about to do; the scope in a challenge is the registry's wish
-/// and could ask for more.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Scope(Vec<String>);
-
-impl Scope {
-    pub(crate) fn pull(repository: &Repository) -> Self {
-        Self(vec![format!("repository:{repository}:pull")])
-    }
-
-    pub(crate) fn push(repository: &Repository) -> Self {
-        Self(vec![format!("repository:{repository}:pull,push")])
-    }
-
-    pub(crate) fn delete(repository: &Repository) -> Self {
-        Self(vec![format!("repository:{repository}:pull,delete")])
-    }
-
-    pub(crate) fn mount(from: &Repository, to: &Repository) -> Self {
-        Self(vec![format!("repository:{to}:pull,push"), format!("repository:{from}:pull")])
-    }
-
-    pub(super) fn words(&self) -> &[String] {
-        &self.0
-    }
-}
-
 /// The first challenge that we can answer; Bearer before Basic, because a token says less than a password.
-pub(super) fn choose<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challenge> {
+pub(crate) fn choose<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challenge> {
     let all: Vec<Challenge> = headers.flat_map(parse).collect();
     let bearer = all.iter().find(|challenge| matches!(challenge, Challenge::Bearer { .. }));
     bearer.or(all.first()).cloned()
@@ -98,6 +77,59 @@ fn known(scheme: &str, parameters: &[(String, String)]) -> Option<Challenge> {
         "basic" => Some(Challenge::Basic),
         "bearer" => Some(Challenge::Bearer { realm: find("realm")?, service: find("service") }),
         _ => None,
+    }
+}
+
+/// Why an answer holds no token.
+#[derive(Debug)]
+pub(crate) enum NoToken {
+    Unreadable(BadJson),
+    /// It would break the header that it is sent in.
+    Misspelled,
+}
+
+impl std::fmt::Display for NoToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(why) => why.fmt(f),
+            Self::Misspelled => f.write_str("it has characters that no token has"),
+        }
+    }
+}
+
+impl From<BadJson> for NoToken {
+    fn from(why: BadJson) -> Self {
+        Self::Unreadable(why)
+    }
+}
+
+/// `token`, or `access_token` as the other standard calls it.
+pub(crate) fn token_in(body: &[u8]) -> Result<Zeroizing<String>, NoToken> {
+    let document = json::read(body, MAX_TOKEN_BYTES)?;
+    let top = document.open("", &["token", "access_token"])?;
+    let token = match top.find_text("token")? {
+        Some(token) => token,
+        None => top.text("access_token")?,
+    };
+    if (1..=MAX_TOKEN_BYTES).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic()) {
+        Ok(Zeroizing::new(token.to_owned()))
+    } else {
+        Err(NoToken::Misspelled)
+    }
+}
+
+/// Reads the bytes as each of both: what a fuzzer calls.
+#[doc(hidden)]
+pub fn fuzz_one(bytes: &[u8]) {
+    if let Ok(header) = std::str::from_utf8(bytes)
+        && let Some(Challenge::Bearer { realm, service }) = choose([header].into_iter())
+    {
+        let longest = realm.len().max(service.map_or(0, |service| service.len()));
+        assert!(longest < header.len(), "nothing is read that was not written");
+    }
+    match token_in(bytes) {
+        Ok(token) => assert!(token.bytes().all(|b| b.is_ascii_graphic()), "a token fits a header"),
+        Err(why) => assert!(!why.to_string().is_empty(), "a refusal says why"),
     }
 }
 
