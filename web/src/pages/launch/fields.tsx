@@ -1,5 +1,5 @@
 /** The plain parts of the form: resources, image, access. */
-import type { Form, Wish } from '../../api/coming';
+import type { AppForm, LaunchRequest } from '../../api/schema';
 import { Short, Tag } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { mib } from '../../ui/format';
@@ -7,9 +7,9 @@ import { NumberInput } from './number';
 import { CPU_MILLIS, GPUS, MEMORY_MIB } from './typed';
 
 interface PartProps {
-  form: Form;
-  wish: Wish;
-  setWish: (wish: Wish) => void;
+  form: AppForm;
+  wish: LaunchRequest;
+  setWish: (wish: LaunchRequest) => void;
 }
 
 /** As people type it: whole processors. */
@@ -18,7 +18,7 @@ const CPUS = { least: CPU_MILLIS.least / 1000, most: CPU_MILLIS.most / 1000, who
 export function Resources({ form, wish, setWish, at }: PartProps & { at: (path: string) => string | undefined }) {
   const { gpu_count, cpu_millis, memory_mib } = form.resources;
   const given = wish.resources ?? {};
-  const set = (change: NonNullable<Wish['resources']>) => setWish({ ...wish, resources: { ...given, ...change } });
+  const set = (change: NonNullable<LaunchRequest['resources']>) => setWish({ ...wish, resources: { ...given, ...change } });
   const bounds = (field: { min: number; max?: number | null }, unit: (value: number) => string) =>
     field.max == null ? `At least ${unit(field.min)}` : `${unit(field.min)} to ${unit(field.max)}`;
   return (
@@ -96,9 +96,9 @@ const MODES: Record<string, string> = {
   public: 'Public: can be opened to others later',
 };
 
-type Mode = Form['access'][number]['value'];
+type Mode = AppForm['access'][number]['value'];
 
-export function AccessModes({ form, choose }: { form: Form; choose: (endpoint: string, mode: Mode) => void }) {
+export function AccessModes({ form, choose }: { form: AppForm; choose: (endpoint: string, mode: Mode) => void }) {
   if (form.access.length === 0) return <p className="muted">This app has no port to open.</p>;
   return (
     <>
