@@ -1,5 +1,5 @@
 /** The plain parts of the form: resources, image, access. */
-import type { AppForm, LaunchRequest } from '../../api/schema';
+import type { AppForm, FormVariant, LaunchRequest } from '../../api/schema';
 import { Short, Tag } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { mib } from '../../ui/format';
@@ -50,42 +50,48 @@ export function Resources({ form, wish, setWish, at }: PartProps & { at: (path: 
 
 /** Only images that are pinned and verified can be chosen (F-26); the others say why not. */
 export function Images({ form, wish, setWish, problem }: PartProps & { problem: string | undefined }) {
+  const components = [...new Set(form.variants.map((one) => one.component))];
   return (
-    <fieldset>
-      <legend>Image</legend>
-      {form.variants.map((variant) => {
-        const off = !variant.usable || !variant.fits;
-        return (
-          <label key={variant.component + (variant.name ?? variant.digest)} className="choice">
-            <input
-              type="radio"
-              name={`variant-${variant.component}`}
-              checked={variant.chosen}
-              disabled={off}
-              onChange={() => setWish({ ...wish, variant: variant.name ?? undefined })}
-            />
-            <span>
-              <span className="row">
-                <strong>{variant.name ?? form.app.display_name}</strong>
-                {variant.trust && <Tag title={variant.signer ?? undefined}>{variant.trust}</Tag>}
-                {variant.accelerators.map((one) => (
-                  <Tag key={one}>{one}</Tag>
-                ))}
-              </span>
-              <span className="muted small">
-                Digest <Short text={variant.digest} what="the digest" />
-              </span>
-              {variant.reasons.map((reason) => (
-                <span key={reason.code} className="hint block">
-                  {reason.message}
-                </span>
-              ))}
-            </span>
-          </label>
-        );
-      })}
+    <>
+      {components.map((component) => (
+        <fieldset key={component}>
+          <legend>{components.length === 1 ? 'Image' : `Image of ${component}`}</legend>
+          {form.variants
+            .filter((one) => one.component === component)
+            .map((variant) => (
+              <Image key={variant.name ?? variant.digest} variant={variant} title={variant.name ?? (components.length === 1 ? form.app.display_name : component)}
+                choose={() => setWish({ ...wish, variant: variant.name ?? undefined })} />
+            ))}
+        </fieldset>
+      ))}
       {problem && <p className="field-problem">{problem}</p>}
-    </fieldset>
+    </>
+  );
+}
+
+function Image({ variant, title, choose }: { variant: FormVariant; title: string; choose: () => void }) {
+  return (
+    <label className="choice">
+      <input type="radio" name={`variant-${variant.component}`} checked={variant.chosen} disabled={!variant.usable || !variant.fits} onChange={choose} />
+      <span>
+        <span className="row">
+          <strong>{title}</strong>
+          {variant.trust && <Tag title={variant.signer ?? undefined}>{variant.trust}</Tag>}
+          {variant.accelerators.map((one) => (
+            <Tag key={one}>{one}</Tag>
+          ))}
+        </span>
+        <span className="muted small">
+          Digest <Short text={variant.digest} what="the digest" />
+        </span>
+        {variant.notes && <span className="hint block notes">{variant.notes}</span>}
+        {variant.reasons.map((reason) => (
+          <span key={reason.code} className="hint block">
+            {reason.message}
+          </span>
+        ))}
+      </span>
+    </label>
   );
 }
 

@@ -177,6 +177,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
               )}
             </Field>
           </div>
+          {form.app.notes && <p className="hint notes">{form.app.notes}</p>}
           <Images form={form} wish={wish} setWish={setWish} problem={at('/variant')} />
         </Card>
 
@@ -233,7 +234,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
           <div ref={problems} tabIndex={-1} className="stack">
             {!form.launchable && settled && (listed.length > 0 || strays.length === 0) && (
               <div className="notice" role={tried ? 'alert' : undefined}>
-                {listed.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
+                {reviewable ? 'It can be planned, and not be launched here:' : listed.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
                 <ul className="plain-list">
                   {listed.map((one) => (
                     <li key={one.path + one.code}>{one.message}</li>

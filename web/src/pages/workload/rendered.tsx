@@ -94,7 +94,7 @@ function Files({ answer }: { answer: RenderedView }) {
       </Card>
       {answer.files.map((file) => (
         <Card key={file.name} title={file.name} actions={<Copy text={file.bytes} what={file.name} />}>
-          <pre className="file" tabIndex={0} aria-label={file.name}>
+          <pre className="file" tabIndex={0} role="region" aria-label={`Contents of ${file.name}`}>
             {file.bytes}
           </pre>
         </Card>
