@@ -70,9 +70,10 @@ export function Images({ form, wish, setWish, problem }: PartProps & { problem: 
 }
 
 function Image({ variant, title, choose }: { variant: FormVariant; title: string; choose: () => void }) {
+  const off = !variant.chosen && (!variant.usable || !variant.fits);
   return (
     <label className="choice">
-      <input type="radio" name={`variant-${variant.component}`} checked={variant.chosen} disabled={!variant.usable || !variant.fits} onChange={choose} />
+      <input type="radio" name={`variant-${variant.component}`} checked={variant.chosen} disabled={off} onChange={choose} />
       <span>
         <span className="row">
           <strong>{title}</strong>

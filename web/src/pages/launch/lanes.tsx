@@ -25,7 +25,7 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
         return (
           <fieldset key={lane.name}>
             <legend>
-              {lane.name} <span className="muted small">for {lane.component}</span>
+              {lane.name} {lane.component !== lane.name && <span className="muted small">for {lane.component}</span>}
             </legend>
             <div className="fields three">
               <Amount label="GPUs" field={lane.gpu_count} given={given.gpu_count} problem={at('gpu_count')} choose={(value) => set(lane.name, { gpu_count: value })} />
