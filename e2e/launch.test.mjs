@@ -137,7 +137,7 @@ test('a plan that is no longer true is shown again with what moved', async () =>
     await page.getByLabel('Name').fill('moved');
     await page.getByRole('button', { name: 'Review and launch' }).click();
     const review = page.getByRole('dialog');
-    await review.getByText('1.20 EUR per hour').waitFor();
+    await review.getByText('1.20 EUR per hour', { exact: true }).waitFor();
     await api('POST', '/api/v1/skus/local-gpu/prices', { amount_micros: 2_500_000, currency: 'EUR', per_units: 3600, unit: 'allocation_seconds' });
     await review.getByRole('button', { name: 'Launch' }).click();
     await review.getByText('Something has changed since you looked.').waitFor();

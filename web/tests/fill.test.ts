@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Form, Preset, Wish } from '../src/api/coming';
+import type { AppForm, LaunchRequest, Preset } from '../src/api/schema';
 import { type Fill, fillIn, type Step } from '../src/pages/launch/fill';
 import { LONGEST_LINK, linkTo, readLink } from '../src/pages/launch/link';
 import { choicesOf, fillOf } from '../src/pages/launch/preset';
@@ -16,7 +16,7 @@ const PROPERTIES = {
   address: { type: 'string', readOnly: true },
 };
 
-function formOf(properties: object = PROPERTIES, more: object = {}): Form {
+function formOf(properties: object = PROPERTIES, more: object = {}): AppForm {
   return {
     app: { slug: 'hello', display_name: 'Hello', version: '1.0.0' },
     versions: [{ version: '1.1.0' }, { version: '1.0.0' }],
@@ -25,12 +25,14 @@ function formOf(properties: object = PROPERTIES, more: object = {}): Form {
     variants: [{ name: 'cuda' }],
     mounts: [{ name: 'workspace' }],
     access: [{ endpoint: 'http' }],
+    addons: [],
+    lanes: [],
     request: {},
     ...more,
-  } as unknown as Form;
+  } as unknown as AppForm;
 }
 
-function step(search: string, form = formOf(), wish: Wish = {}): Step {
+function step(search: string, form = formOf(), wish: LaunchRequest = {}): Step {
   const { fill, told } = readLink(search);
   assert.ok(fill);
   const made = fillIn(fill, form, wish);
@@ -104,7 +106,7 @@ test('a text that hides or turns characters is shown as what it is', () => {
 
 test('the link of a form fills in the same again, without secrets, storage and access', () => {
   const request = { values: { greeting: 'a&b=c #1', workers: 3, debug: false, packages: ['x', 'y z'], key: 'prod' } };
-  const wish: Wish = {
+  const wish: LaunchRequest = {
     name: 'mine', target_allocation_id: 'a-1', variant: 'cuda', resources: { gpu_count: 0, cpu_millis: 250 },
     mounts: { workspace: { kind: 'volume', volume_id: 'v' } }, access: { http: 'public' }, values: { ...request.values, refused: 'raw' },
   };

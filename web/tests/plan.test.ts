@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FormAddon } from '../src/api/coming';
+import type { FormAddon } from '../src/api/schema';
 import { chosenAddons, effectWords, totalSentence } from '../src/pages/launch/effects';
 import { refusal } from '../src/pages/launch/plan';
 import { mountWords } from '../src/ui/format';

@@ -33,14 +33,6 @@ export interface Wish<O> {
   signal?: AbortSignal;
 }
 
-interface Untyped {
-  path?: object | undefined;
-  query?: object | undefined;
-  body?: unknown;
-  version?: number | undefined;
-  signal?: AbortSignal;
-}
-
 const TRIES_AFTER_SILENCE = 2;
 const PAUSE_MS = 400;
 
@@ -73,11 +65,6 @@ export async function call<M extends Method, P extends PathOf<M>>(
   path: P,
   wish: Wish<Operation<P, M>> = {},
 ): Promise<Answer<Operation<P, M>>> {
-  return (await perform(method, path, wish)) as Answer<Operation<P, M>>;
-}
-
-/** The same without types: for `coming.ts` alone, whose answers are not in the contract yet. */
-export async function perform(method: Method, path: string, wish: Untyped = {}): Promise<unknown> {
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'get') headers['idempotency-key'] = newKey();
   if (wish.body !== undefined) headers['content-type'] = 'application/json';
@@ -86,7 +73,8 @@ export async function perform(method: Method, path: string, wish: Untyped = {}):
   if (wish.body !== undefined) request.body = JSON.stringify(wish.body);
   if (wish.signal) request.signal = wish.signal;
   const response = await send(address(path, wish.path, wish.query), request, method === 'get' ? 0 : TRIES_AFTER_SILENCE);
-  return response.status === 204 ? undefined : await response.json();
+  if (response.status === 204) return undefined as Answer<Operation<P, M>>;
+  return (await response.json()) as Answer<Operation<P, M>>;
 }
 
 /** A refusal becomes an `ApiError`; everything else is the response. */

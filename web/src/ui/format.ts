@@ -81,7 +81,7 @@ export function price(value: { amount_micros: number; currency: string; per_unit
 
 /** `start_completed` → `Start completed`. */
 export function words(key: string): string {
-  const text = key.replace(/[_.]/g, ' ');
+  const text = key.replace(/[_.]/g, ' ').replace(/\bgpu(s?)\b/g, 'GPU$1');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

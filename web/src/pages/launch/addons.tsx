@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef } from 'react';
-import type { FormAddon, Wish } from '../../api/coming';
+import type { FormAddon, LaunchRequest } from '../../api/schema';
 import { announce } from '../../ui/announce';
 import { Tag } from '../../ui/basics';
 import { words } from '../../ui/format';
@@ -7,9 +7,9 @@ import { chosenAddons, effectWords, shareWords, totalSentence } from './effects'
 
 interface Props {
   addons: FormAddon[];
-  wish: Wish;
+  wish: LaunchRequest;
   settled: boolean;
-  setWish: (change: (wish: Wish) => Wish) => void;
+  setWish: (change: (wish: LaunchRequest) => LaunchRequest) => void;
 }
 
 /** Each is off until somebody chooses it, and says before what it takes (C-06, C-07). */

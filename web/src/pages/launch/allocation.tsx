@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { call } from '../../api/client';
-import type { Form } from '../../api/coming';
 import { useRefresh } from '../../api/queries';
+import type { AppForm } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { announce } from '../../ui/announce';
 import { Button, Simulated, Tag } from '../../ui/basics';
@@ -9,7 +9,7 @@ import { cpus, mib, plural, price } from '../../ui/format';
 import { Problem } from '../../ui/states';
 
 interface Props {
-  form: Form;
+  form: AppForm;
   problem: string | undefined;
   choose: (id: string) => void;
 }
@@ -74,7 +74,7 @@ export function AllocationChoice({ form, problem, choose }: Props) {
   );
 }
 
-function Offers({ form, open }: { form: Form; open: boolean }) {
+function Offers({ form, open }: { form: AppForm; open: boolean }) {
   const { project, can } = useSession();
   const refresh = useRefresh();
   const [busy, setBusy] = useState('');

@@ -1,13 +1,13 @@
-import type { Effect, FormAddon, Wish } from '../../api/coming';
+import type { AddonEffect, FormAddon, LaunchRequest } from '../../api/schema';
 import { cpus, mib, money, plural } from '../../ui/format';
 
 /** The add-ons somebody chose themselves, without those that come along. */
-export function chosenAddons(addons: FormAddon[], wish: Wish): string[] {
+export function chosenAddons(addons: FormAddon[], wish: LaunchRequest): string[] {
   return wish.addons ?? addons.filter((one) => one.chosen && one.required_by.length === 0).map((one) => one.name);
 }
 
 /** What an add-on takes, in words; nothing where it takes nothing. */
-export function effectWords(effect: Effect): string {
+export function effectWords(effect: AddonEffect): string {
   const parts = [
     effect.gpu_count > 0 ? plural(effect.gpu_count, 'GPU') : '',
     effect.cpu_millis > 0 ? cpus(effect.cpu_millis) : '',
@@ -18,13 +18,13 @@ export function effectWords(effect: Effect): string {
 }
 
 /** The price of an allocation stays what it is; an add-on takes a part of what is paid for. */
-export function shareWords(effect: Effect): string {
+export function shareWords(effect: AddonEffect): string {
   if (!effect.share) return '';
   return `${money(effect.share.amount_micros, effect.share.currency)} per hour of the allocation's price`;
 }
 
-export function total(effects: Effect[]): Effect {
-  const sum = (of: (one: Effect) => number) => effects.reduce((all, one) => all + of(one), 0);
+export function total(effects: AddonEffect[]): AddonEffect {
+  const sum = (of: (one: AddonEffect) => number) => effects.reduce((all, one) => all + of(one), 0);
   const shares = effects.flatMap((one) => (one.share ? [one.share] : []));
   const currency = shares[0]?.currency;
   return {

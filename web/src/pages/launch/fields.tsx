@@ -1,5 +1,5 @@
 /** The plain parts of the form: resources, image, access. */
-import type { Form, Wish } from '../../api/coming';
+import type { AppForm, FormVariant, LaunchRequest } from '../../api/schema';
 import { Short, Tag } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { mib } from '../../ui/format';
@@ -7,9 +7,9 @@ import { NumberInput } from './number';
 import { CPU_MILLIS, GPUS, MEMORY_MIB } from './typed';
 
 interface PartProps {
-  form: Form;
-  wish: Wish;
-  setWish: (wish: Wish) => void;
+  form: AppForm;
+  wish: LaunchRequest;
+  setWish: (wish: LaunchRequest) => void;
 }
 
 /** As people type it: whole processors. */
@@ -18,7 +18,7 @@ const CPUS = { least: CPU_MILLIS.least / 1000, most: CPU_MILLIS.most / 1000, who
 export function Resources({ form, wish, setWish, at }: PartProps & { at: (path: string) => string | undefined }) {
   const { gpu_count, cpu_millis, memory_mib } = form.resources;
   const given = wish.resources ?? {};
-  const set = (change: NonNullable<Wish['resources']>) => setWish({ ...wish, resources: { ...given, ...change } });
+  const set = (change: NonNullable<LaunchRequest['resources']>) => setWish({ ...wish, resources: { ...given, ...change } });
   const bounds = (field: { min: number; max?: number | null }, unit: (value: number) => string) =>
     field.max == null ? `At least ${unit(field.min)}` : `${unit(field.min)} to ${unit(field.max)}`;
   return (
@@ -50,42 +50,49 @@ export function Resources({ form, wish, setWish, at }: PartProps & { at: (path: 
 
 /** Only images that are pinned and verified can be chosen (F-26); the others say why not. */
 export function Images({ form, wish, setWish, problem }: PartProps & { problem: string | undefined }) {
+  const components = [...new Set(form.variants.map((one) => one.component))];
   return (
-    <fieldset>
-      <legend>Image</legend>
-      {form.variants.map((variant) => {
-        const off = !variant.usable || !variant.fits;
-        return (
-          <label key={variant.component + (variant.name ?? variant.digest)} className="choice">
-            <input
-              type="radio"
-              name={`variant-${variant.component}`}
-              checked={variant.chosen}
-              disabled={off}
-              onChange={() => setWish({ ...wish, variant: variant.name ?? undefined })}
-            />
-            <span>
-              <span className="row">
-                <strong>{variant.name ?? form.app.display_name}</strong>
-                {variant.trust && <Tag title={variant.signer ?? undefined}>{variant.trust}</Tag>}
-                {variant.accelerators.map((one) => (
-                  <Tag key={one}>{one}</Tag>
-                ))}
-              </span>
-              <span className="muted small">
-                Digest <Short text={variant.digest} what="the digest" />
-              </span>
-              {variant.reasons.map((reason) => (
-                <span key={reason.code} className="hint block">
-                  {reason.message}
-                </span>
-              ))}
-            </span>
-          </label>
-        );
-      })}
+    <>
+      {components.map((component) => (
+        <fieldset key={component}>
+          <legend>{components.length === 1 ? 'Image' : `Image of ${component}`}</legend>
+          {form.variants
+            .filter((one) => one.component === component)
+            .map((variant) => (
+              <Image key={variant.name ?? variant.digest} variant={variant} title={variant.name ?? (components.length === 1 ? form.app.display_name : component)}
+                choose={() => setWish({ ...wish, variant: variant.name ?? undefined })} />
+            ))}
+        </fieldset>
+      ))}
       {problem && <p className="field-problem">{problem}</p>}
-    </fieldset>
+    </>
+  );
+}
+
+function Image({ variant, title, choose }: { variant: FormVariant; title: string; choose: () => void }) {
+  const off = !variant.chosen && (!variant.usable || !variant.fits);
+  return (
+    <label className="choice">
+      <input type="radio" name={`variant-${variant.component}`} checked={variant.chosen} disabled={off} onChange={choose} />
+      <span>
+        <span className="row">
+          <strong>{title}</strong>
+          {variant.trust && <Tag title={variant.signer ?? undefined}>{variant.trust}</Tag>}
+          {variant.accelerators.map((one) => (
+            <Tag key={one}>{one}</Tag>
+          ))}
+        </span>
+        <span className="muted small">
+          Digest <Short text={variant.digest} what="the digest" />
+        </span>
+        {variant.notes && <span className="hint block notes">{variant.notes}</span>}
+        {variant.reasons.map((reason) => (
+          <span key={reason.code} className="hint block">
+            {reason.message}
+          </span>
+        ))}
+      </span>
+    </label>
   );
 }
 
@@ -96,9 +103,9 @@ const MODES: Record<string, string> = {
   public: 'Public: can be opened to others later',
 };
 
-type Mode = Form['access'][number]['value'];
+type Mode = AppForm['access'][number]['value'];
 
-export function AccessModes({ form, choose }: { form: Form; choose: (endpoint: string, mode: Mode) => void }) {
+export function AccessModes({ form, choose }: { form: AppForm; choose: (endpoint: string, mode: Mode) => void }) {
   if (form.access.length === 0) return <p className="muted">This app has no port to open.</p>;
   return (
     <>

@@ -4,7 +4,7 @@
  * appear in the form only once those are set; so it goes step by step, one answer of the server each, until nothing is
  * left. It never launches anything.
  */
-import type { Form, LaneWish, Wish } from '../../api/coming';
+import type { AppForm, LaneWish, LaunchRequest } from '../../api/schema';
 import { visible } from '../../ui/format';
 import { CPU_MILLIS, GPUS, type Limits, MEMORY_MIB, typed } from './typed';
 
@@ -24,8 +24,8 @@ export interface Fill {
   lanes: Map<string, Given>;
   values: Map<string, Given>;
   /** Presets only: a link decides neither what an app gets to read nor who may reach it. */
-  mounts?: Wish['mounts'];
-  access?: Wish['access'];
+  mounts?: LaunchRequest['mounts'];
+  access?: LaunchRequest['access'];
 }
 
 export interface Taken {
@@ -34,7 +34,7 @@ export interface Taken {
 }
 
 export interface Step {
-  wish: Wish;
+  wish: LaunchRequest;
   /** What waits for the next answer. */
   rest: Fill | null;
   taken: Taken[];
@@ -45,7 +45,7 @@ export interface Step {
 export const emptyFill = (from: string): Fill => ({ from, resources: new Map(), lanes: new Map(), values: new Map() });
 
 /** The next step, for a form that answers to exactly this wish. */
-export function fillIn(fill: Fill, form: Form, wish: Wish): Step {
+export function fillIn(fill: Fill, form: AppForm, wish: LaunchRequest): Step {
   const { version, ...later } = fill;
   if (version !== undefined && version !== form.app.version) {
     if (form.versions.some((one) => one.version === version)) {
@@ -60,7 +60,7 @@ export function fillIn(fill: Fill, form: Form, wish: Wish): Step {
   return merge({ wish: first, rest: null, taken: known, told: [] }, rest(later, form, first));
 }
 
-function rest(fill: Fill, form: Form, wish: Wish): Step {
+function rest(fill: Fill, form: AppForm, wish: LaunchRequest): Step {
   const step: Step = { wish: { ...wish }, rest: null, taken: [], told: [] };
   takeAllocation(fill, form, step);
   takeVariant(fill, form, step);
@@ -77,7 +77,7 @@ function merge(before: Step, after: Step): Step {
   return { ...after, taken: [...before.taken, ...after.taken], told: [...before.told, ...after.told] };
 }
 
-function takeAllocation(fill: Fill, form: Form, step: Step) {
+function takeAllocation(fill: Fill, form: AppForm, step: Step) {
   if (fill.allocation === undefined) return;
   const found = form.allocations.find((one) => one.name === fill.allocation || one.id === fill.allocation);
   if (!found) {
@@ -88,7 +88,7 @@ function takeAllocation(fill: Fill, form: Form, step: Step) {
   step.taken.push({ name: 'Allocation', text: found.name });
 }
 
-function takeVariant(fill: Fill, form: Form, step: Step) {
+function takeVariant(fill: Fill, form: AppForm, step: Step) {
   if (fill.variant === undefined) return;
   if (!form.variants.some((one) => one.name === fill.variant)) {
     step.told.push(`The app has no image ${visible(fill.variant)}.`);
@@ -98,9 +98,9 @@ function takeVariant(fill: Fill, form: Form, step: Step) {
   step.taken.push({ name: 'Image', text: fill.variant });
 }
 
-function takeAddons(fill: Fill, form: Form, step: Step) {
+function takeAddons(fill: Fill, form: AppForm, step: Step) {
   if (fill.addons === undefined) return;
-  const offered = new Set((form.addons ?? []).map((one) => one.name));
+  const offered = new Set(form.addons.map((one) => one.name));
   const known = [...new Set(fill.addons)].filter((name) => offered.has(name));
   for (const name of fill.addons) if (!offered.has(name)) step.told.push(`The app has no add-on ${visible(name)}.`);
   if (known.length === 0) return;
@@ -129,13 +129,13 @@ function takeResources(fill: Fill, step: Step) {
 
 const LANE_MEMBERS = ['gpu_count', 'tensor_parallel'] as const;
 
-function takeLanes(fill: Fill, form: Form, step: Step) {
+function takeLanes(fill: Fill, form: AppForm, step: Step) {
   for (const [path, given] of fill.lanes) {
     const at = path.lastIndexOf('.');
-    const lane = form.lanes?.find((one) => one.name === path.slice(0, at));
+    const lane = form.lanes.find((one) => one.name === path.slice(0, at));
     const member = LANE_MEMBERS.find((one) => one === path.slice(at + 1));
     const amount = number(given, GPUS);
-    if (!lane || !member || (member === 'tensor_parallel' && lane.tensor_parallel === null)) {
+    if (!lane || !member) {
       step.told.push(`The app has no lane to set ${visible(path)} of.`);
     } else if (amount === undefined) step.told.push(`${visible(path)} cannot be ${shown(given)}.`);
     else {
@@ -146,7 +146,7 @@ function takeLanes(fill: Fill, form: Form, step: Step) {
   }
 }
 
-function takeValues(fill: Fill, form: Form, step: Step) {
+function takeValues(fill: Fill, form: AppForm, step: Step) {
   const properties = (form.schema.properties ?? {}) as Record<string, Property>;
   const values: Record<string, unknown> = { ...step.wish.values };
   const waiting = new Map<string, Given>();

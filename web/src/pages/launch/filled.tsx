@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { Form, Wish } from '../../api/coming';
+import type { AppForm, LaunchRequest } from '../../api/schema';
 import { announce } from '../../ui/announce';
 import { Button } from '../../ui/basics';
 import { plural } from '../../ui/format';
@@ -24,7 +24,7 @@ interface Filling {
 }
 
 /** Takes a link or a preset into the form, one answer of the server at a time. */
-export function useFilling(first: Fill | null, problems: string[], form: Form | undefined, settled: boolean, wish: Wish, setWish: (wish: Wish) => void): Filling {
+export function useFilling(first: Fill | null, problems: string[], form: AppForm | undefined, settled: boolean, wish: LaunchRequest, setWish: (wish: LaunchRequest) => void): Filling {
   const [waiting, setWaiting] = useState(first);
   const [filled, setFilled] = useState<Filled>({ ...NOTHING, told: problems });
   const [round, setRound] = useState(0);

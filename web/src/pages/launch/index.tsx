@@ -2,9 +2,9 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type Dispatch, lazy, type SetStateAction, Suspense, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { call } from '../../api/client';
-import type { Form, Preset, Wish } from '../../api/coming';
 import { ApiError } from '../../api/error';
 import { key } from '../../api/queries';
+import type { AppForm, LaunchRequest, Preset } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { Button, Card, CommandLine, LinkButton, Page } from '../../ui/basics';
 import { Field } from '../../ui/form';
@@ -47,11 +47,11 @@ export default function Launch({ slug }: { slug: string }) {
 function LaunchPage({ slug, search }: { slug: string; search: string }) {
   const { project, can } = useSession();
   const [link] = useState(() => readLink(search));
-  const [wish, setWish] = useState<Wish>({});
+  const [wish, setWish] = useState<LaunchRequest>({});
   const asked = useSettled(wish);
   const form = useQuery({
     queryKey: key('form', project.id, slug, asked),
-    queryFn: async ({ signal }): Promise<Form> =>
+    queryFn: async ({ signal }): Promise<AppForm> =>
       call('post', '/api/v1/projects/{project_id}/apps/{app_slug}/form', { path: { project_id: project.id, app_slug: slug }, body: asked, signal }),
     placeholderData: keepPreviousData,
   });
@@ -101,9 +101,9 @@ function LaunchPage({ slug, search }: { slug: string; search: string }) {
 }
 
 interface FormProps {
-  form: Form;
-  wish: Wish;
-  setWish: Dispatch<SetStateAction<Wish>>;
+  form: AppForm;
+  wish: LaunchRequest;
+  setWish: Dispatch<SetStateAction<LaunchRequest>>;
   /** Whether the form answers to exactly this wish. */
   settled: boolean;
   /** Changes when something was filled in from elsewhere. */
@@ -116,7 +116,7 @@ interface FormProps {
 function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }: FormProps) {
   const { can } = useSession();
   const [, navigate] = useLocation();
-  const [reviewing, setReviewing] = useState<Wish | null>(null);
+  const [reviewing, setReviewing] = useState<LaunchRequest | null>(null);
   const [tried, setTried] = useState(false);
   const problems = useRef<HTMLDivElement>(null);
   const touched = new Set(Object.keys(wish.values ?? {}));
@@ -127,14 +127,14 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
   const parameterProblems = form.errors.filter((one) => tried || touched.has(one.path.split('/')[2] ?? ''));
 
   // A good plan can be looked at also where nothing here runs it yet.
-  const reviewable = form.launchable || form.plannable === true;
+  const reviewable = form.launchable || form.plannable;
 
   const review = () => {
     setTried(true);
     if (reviewable && settled) setReviewing(form.request);
     else requestAnimationFrame(() => problems.current?.focus());
   };
-  const lanes = (form.lanes ?? []).filter((one) => one.runs !== false);
+  const lanes = form.lanes.filter((one) => one.runs);
   const properties = (form.schema.properties as object | undefined) ?? {};
   const hasParameters = Object.keys(properties).length > 0;
   // Set for another version, and without a field in this one: nobody could take it out.
@@ -177,6 +177,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
               )}
             </Field>
           </div>
+          {form.app.notes && <p className="hint notes">{form.app.notes}</p>}
           <Images form={form} wish={wish} setWish={setWish} problem={at('/variant')} />
         </Card>
 
@@ -201,7 +202,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
           </Card>
         )}
 
-        {form.addons && form.addons.length > 0 && (
+        {form.addons.length > 0 && (
           <Card title="Add-ons">
             <Addons addons={form.addons} wish={wish} settled={settled} setWish={setWish} />
           </Card>
@@ -213,7 +214,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
           </Card>
         )}
 
-        {form.components && form.components.length > 1 && (
+        {form.components.length > 1 && (
           <Card title="Components">
             <ComponentTable components={form.components} />
           </Card>
@@ -233,7 +234,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
           <div ref={problems} tabIndex={-1} className="stack">
             {!form.launchable && settled && (listed.length > 0 || strays.length === 0) && (
               <div className="notice" role={tried ? 'alert' : undefined}>
-                {listed.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
+                {reviewable ? 'It can be planned, and not be launched here:' : listed.length === 0 ? 'Something is still missing.' : 'Before it can start:'}
                 <ul className="plain-list">
                   {listed.map((one) => (
                     <li key={one.path + one.code}>{one.message}</li>

@@ -1,5 +1,4 @@
-import type { FormComponent, FormLane, LaneWish, Wish } from '../../api/coming';
-import type { FormError, ResourceField } from '../../api/schema';
+import type { FormComponent, FormError, FormLane, LaneWish, LaunchRequest, ResourceField } from '../../api/schema';
 import { Badge, Simulated } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { cpus, mib, words } from '../../ui/format';
@@ -10,8 +9,8 @@ import { GPUS } from './typed';
 interface Props {
   lanes: FormLane[];
   errors: FormError[];
-  wish: Wish;
-  setWish: (change: (wish: Wish) => Wish) => void;
+  wish: LaunchRequest;
+  setWish: (change: (wish: LaunchRequest) => LaunchRequest) => void;
 }
 
 /** Which GPUs each lane works with. How many is a choice within the profile's bounds; which ones, the planner says (U-12). */
@@ -26,16 +25,14 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
         return (
           <fieldset key={lane.name}>
             <legend>
-              {lane.name} <span className="muted small">for {lane.component}</span>
+              {lane.name} {lane.component !== lane.name && <span className="muted small">for {lane.component}</span>}
             </legend>
             <div className="fields three">
               <Amount label="GPUs" field={lane.gpu_count} given={given.gpu_count} problem={at('gpu_count')} choose={(value) => set(lane.name, { gpu_count: value })} />
-              {lane.tensor_parallel && (
-                <Amount label="Tensor parallel" field={lane.tensor_parallel} given={given.tensor_parallel} problem={at('tensor_parallel')}
-                  choose={(value) => set(lane.name, { tensor_parallel: value })} />
-              )}
+              <Amount label="Tensor parallel" field={lane.tensor_parallel} given={given.tensor_parallel} problem={at('tensor_parallel')}
+                choose={(value) => set(lane.name, { tensor_parallel: value })} />
             </div>
-            {lane.min_gpu_memory_mib !== null && <p className="hint">Each GPU needs {mib(lane.min_gpu_memory_mib)} of memory.</p>}
+            {lane.min_gpu_memory_mib != null && <p className="hint">Each GPU needs {mib(lane.min_gpu_memory_mib)} of memory.</p>}
             {lane.gpus.length === 0 ? (
               <p className="muted small">No GPU of the allocation is bound to this lane yet.</p>
             ) : (
@@ -62,7 +59,7 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
 interface AmountProps {
   label: string;
   field: ResourceField;
-  given: number | undefined;
+  given: number | null | undefined;
   problem: string | undefined;
   choose: (value: number | undefined) => void;
 }

@@ -4,7 +4,7 @@
  * what the form shows, it never launches, and it has no way to say who may reach the app, which volumes it gets, or a
  * secret.
  */
-import type { Form, Wish } from '../../api/coming';
+import type { AppForm, LaunchRequest } from '../../api/schema';
 import { plural, visible } from '../../ui/format';
 import { emptyFill, type Fill, type Given } from './fill';
 
@@ -54,7 +54,7 @@ function add(to: Map<string, Given>, name: string, text: string) {
  * The address of this form as it is filled in; nothing where that would be too long. The values are those that the server
  * took, so that nothing it refused (a raw secret, say) gets into a link.
  */
-export function linkTo(form: Form, wish: Wish): string | null {
+export function linkTo(form: AppForm, wish: LaunchRequest): string | null {
   const query = new URLSearchParams({ version: form.app.version });
   const allocation = form.allocations.find((one) => one.id === wish.target_allocation_id);
   if (allocation) query.set('allocation', allocation.name);
@@ -63,7 +63,7 @@ export function linkTo(form: Form, wish: Wish): string | null {
   if (wish.addons && wish.addons.length > 0) query.set('addons', wish.addons.join(','));
   for (const [lane, members] of Object.entries(wish.lanes ?? {})) {
     for (const member of ['gpu_count', 'tensor_parallel'] as const) {
-      if (members[member] !== undefined) query.set(`lanes.${lane}.${member}`, String(members[member]));
+      if (members[member] != null) query.set(`lanes.${lane}.${member}`, String(members[member]));
     }
   }
   const properties = (form.schema.properties ?? {}) as Record<string, { format?: string }>;

@@ -14,8 +14,8 @@ import type {
   WidgetProps,
 } from '@rjsf/utils';
 import { type ReactNode, useMemo } from 'react';
-import type { DefaultSource } from '../../api/coming';
 import type { FieldProblem } from '../../api/error';
+import type { DefaultSource } from '../../api/schema';
 import { extraErrors, safeHints } from './hints';
 import { NumberInput } from './number';
 

@@ -1,8 +1,8 @@
-import type { Check, LaunchPlan } from '../../api/coming';
+import type { Plan, PlanCheck } from '../../api/schema';
 import { cpus, mib, mountWords, plural, price, visible } from '../../ui/format';
 
 /** A plan in words, one line per thing that matters to who launches it. */
-export function planLines(plan: LaunchPlan): [string, string][] {
+export function planLines(plan: Plan): [string, string][] {
   const lines: [string, string][] = [
     ['Version', plan.app_version],
     ['Image', `${plan.artifact.reference}`],
@@ -26,7 +26,7 @@ export function planLines(plan: LaunchPlan): [string, string][] {
 }
 
 /** What differs between two plans, in the same words. */
-export function planChanges(before: LaunchPlan, after: LaunchPlan): { what: string; before: string; after: string }[] {
+export function planChanges(before: Plan, after: Plan): { what: string; before: string; after: string }[] {
   const old = new Map(planLines(before));
   const changes = planLines(after)
     .filter(([what, text]) => old.get(what) !== text)
@@ -36,7 +36,7 @@ export function planChanges(before: LaunchPlan, after: LaunchPlan): { what: stri
 }
 
 /** Why this cannot be launched although it could be planned; nothing where it can. */
-export function refusal(checks: Check[]): string | null {
+export function refusal(checks: PlanCheck[]): string | null {
   const failed = checks.filter((one) => !one.passed);
   if (failed.length === 0) return null;
   if (failed.every((one) => one.name === 'engine')) return 'The plan is good, but no engine of this platform runs it yet. It cannot be launched here for now.';

@@ -1,9 +1,9 @@
 /** The parts of a plan beyond its own lines: checks by name, what each component takes of the price, and the engines. */
-import type { Check, PlannedEngine, Quote } from '../../api/coming';
+import type { PlanCheck, PlannedEngine, Quote } from '../../api/schema';
 import { Badge, Short } from '../../ui/basics';
 import { cpus, mib, money, plural, words } from '../../ui/format';
 
-export function Checks({ checks }: { checks: Check[] }) {
+export function Checks({ checks }: { checks: PlanCheck[] }) {
   return (
     <section aria-label="Checks">
       <h3>Checks</h3>
@@ -28,7 +28,7 @@ export function QuoteLines({ quote }: { quote: Quote }) {
     <section aria-label="Price">
       <h3>Price</h3>
       <p>
-        {currency === null || quote.allocation_micros_per_hour === null
+        {currency == null || quote.allocation_micros_per_hour == null
           ? 'The allocation has no price. This launch takes of it:'
           : `The allocation costs ${money(quote.allocation_micros_per_hour, currency)} per hour, whether anything runs on it or not. This launch takes of it:`}
       </p>
@@ -43,17 +43,16 @@ export function QuoteLines({ quote }: { quote: Quote }) {
                   one.gpu_count > 0 ? plural(one.gpu_count, 'GPU') : '',
                   cpus(one.cpu_millis),
                   mib(one.memory_mib),
-                  one.storage_mib ? `${mib(one.storage_mib)} of storage` : '',
                 ]
                   .filter(Boolean)
                   .join(' · ')}
               </span>
             </span>
-            {currency !== null && one.share_micros_per_hour !== null && <span className="nowrap">{money(one.share_micros_per_hour, currency)}</span>}
+            {currency != null && one.share_micros_per_hour != null && <span className="nowrap">{money(one.share_micros_per_hour, currency)}</span>}
           </li>
         ))}
       </ul>
-      {quote.note && <p className="hint">{quote.note}</p>}
+      <p className="hint">{quote.note}</p>
     </section>
   );
 }

@@ -1,8 +1,8 @@
-import type { Choices, Form, Preset } from '../../api/coming';
+import type { AppForm, Preset, PresetChoices } from '../../api/schema';
 import { emptyFill, type Fill, type Given } from './fill';
 
 /** What a preset keeps of a form: the choices that the server took, without name and place. */
-export function choicesOf(form: Form): Choices {
+export function choicesOf(form: AppForm): PresetChoices {
   const { values, addons, lanes, resources, mounts, access, variant } = form.request;
   return { values, addons, lanes, resources: resources ?? undefined, mounts, access, variant: variant ?? undefined };
 }

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { createPreset, deletePreset, type Form, listPresets, type Preset, updatePreset } from '../../api/coming';
+import { call } from '../../api/client';
 import { fieldProblem } from '../../api/error';
 import { key, useRefresh } from '../../api/queries';
+import type { AppForm, Preset, PresetUpdate } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { announce } from '../../ui/announce';
 import { Ask } from '../../ui/ask';
@@ -14,15 +15,20 @@ import { Problem } from '../../ui/states';
 import { Ago } from '../../ui/time';
 import { choicesOf } from './preset';
 
-/** Nothing while it is asked for, and where the platform has none to offer. */
+/** The project's presets of one app. */
 export function usePresets(slug: string) {
-  const { project } = useSession();
-  return useQuery({ queryKey: key('presets', project.id, slug), queryFn: ({ signal }) => listPresets(project.id, slug, signal) });
+  const { project, can } = useSession();
+  return useQuery({
+    queryKey: key('presets', project.id, slug),
+    queryFn: async ({ signal }) =>
+      (await call('get', '/api/v1/projects/{project_id}/launch-presets', { path: { project_id: project.id }, query: { app: slug }, signal })).items,
+    enabled: can('apps.instance.read'),
+  });
 }
 
 interface Props {
   presets: Preset[];
-  form: Form;
+  form: AppForm;
   settled: boolean;
   use: (preset: Preset) => void;
 }
@@ -34,10 +40,16 @@ export function Presets({ presets, form, settled, use }: Props) {
   const [error, setError] = useState<unknown>(null);
   const [replacing, setReplacing] = useState<Preset | null>(null);
   const [deleting, setDeleting] = useState<Preset | null>(null);
+  const update = (preset: Preset, body: PresetUpdate) =>
+    call('patch', '/api/v1/projects/{project_id}/launch-presets/{preset_id}', {
+      path: { project_id: project.id, preset_id: preset.id },
+      body,
+      version: preset.version,
+    });
   const makeDefault = async (preset: Preset, isDefault: boolean) => {
     setError(null);
     try {
-      await updatePreset(project.id, preset, { is_default: isDefault });
+      await update(preset, { is_default: isDefault });
       announce(isDefault ? `${preset.name} is the project's default` : `${preset.name} is not the default any more`);
       await refresh('presets', 'form');
     } catch (refusal) {
@@ -83,7 +95,7 @@ export function Presets({ presets, form, settled, use }: Props) {
         verb="Replace it"
         act={async () => {
           if (!replacing) return;
-          await updatePreset(project.id, replacing, { choices: choicesOf(form) });
+          await update(replacing, { choices: choicesOf(form) });
           announce('Replaced');
           await refresh('presets', 'form');
         }}
@@ -97,7 +109,7 @@ export function Presets({ presets, form, settled, use }: Props) {
         danger
         act={async () => {
           if (!deleting) return;
-          await deletePreset(project.id, deleting);
+          await call('delete', '/api/v1/projects/{project_id}/launch-presets/{preset_id}', { path: { project_id: project.id, preset_id: deleting.id } });
           announce('Deleted');
           await refresh('presets', 'form');
         }}
@@ -107,7 +119,7 @@ export function Presets({ presets, form, settled, use }: Props) {
 }
 
 /** Keeps what the form says now under a name. */
-export function SavePreset({ form, settled }: { form: Form; settled: boolean }) {
+export function SavePreset({ form, settled }: { form: AppForm; settled: boolean }) {
   const { project } = useSession();
   const refresh = useRefresh();
   const [asking, setAsking] = useState(false);
@@ -124,7 +136,10 @@ export function SavePreset({ form, settled }: { form: Form; settled: boolean }) 
           onClose={() => setAsking(false)}
           act={async (fields) => {
             const name = String(fields.get('name') ?? '').trim();
-            const made = await createPreset(project.id, { name, app_slug: form.app.slug, choices: choicesOf(form), is_default: fields.get('default') === 'on' });
+            const made = await call('post', '/api/v1/projects/{project_id}/launch-presets', {
+              path: { project_id: project.id },
+              body: { name, app_slug: form.app.slug, choices: choicesOf(form), is_default: fields.get('default') === 'on' },
+            });
             announce(`Saved as ${made.name}`);
             await refresh('presets', 'form');
           }}

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/client';
-import type { Form, LaunchPlan, Planned, Wish } from '../../api/coming';
 import { ApiError } from '../../api/error';
 import { useRefresh } from '../../api/queries';
+import type { AppForm, LaunchRequest, Plan, PlanView } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { announce } from '../../ui/announce';
 import { Button, CommandLine } from '../../ui/basics';
@@ -15,8 +15,8 @@ import { planChanges, planLines, refusal } from './plan';
 import { Checks, Engines, QuoteLines } from './planned';
 
 interface Props {
-  request: Wish;
-  form: Form;
+  request: LaunchRequest;
+  form: AppForm;
   onClose: () => void;
   onLaunched: (id: string) => void;
 }
@@ -27,19 +27,19 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   const refresh = useRefresh();
   const planned = useQuery({
     queryKey: ['plan', project.id, request],
-    queryFn: async ({ signal }): Promise<Planned> =>
+    queryFn: async ({ signal }): Promise<PlanView> =>
       call('post', '/api/v1/projects/{project_id}/app-instances/plan', { path: { project_id: project.id }, body: request, signal }),
     staleTime: Infinity,
     gcTime: 0,
     retry: false,
   });
-  const [newer, setNewer] = useState<Planned | null>(null);
+  const [newer, setNewer] = useState<PlanView | null>(null);
   const [moved, setMoved] = useState<ReturnType<typeof planChanges> | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const view = newer ?? planned.data;
   const plan = view?.plan;
-  const refused = view ? refusal(view.plan.checks ?? []) : null;
+  const refused = view ? refusal(view.plan.checks) : null;
 
   const launch = async () => {
     if (!view) return;
@@ -95,15 +95,15 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
           ))}
         </dl>
       )}
-      {plan?.components && plan.components.length > 1 && (
+      {plan && plan.components.length > 1 && (
         <details>
           <summary>{plural(plan.components.length, 'component')}</summary>
           <ComponentTable components={plan.components.map((one) => ({ ...one, runs: true, gpu_count: one.gpus.length }))} />
         </details>
       )}
-      {plan?.quote && <QuoteLines quote={plan.quote} />}
-      {plan?.checks && plan.checks.length > 0 && <Checks checks={plan.checks} />}
-      {plan?.engines && plan.engines.length > 0 && <Engines engines={plan.engines} />}
+      {plan && <QuoteLines quote={plan.quote} />}
+      {plan && plan.checks.length > 0 && <Checks checks={plan.checks} />}
+      {plan && plan.engines.length > 0 && <Engines engines={plan.engines} />}
       <details>
         <summary>The same with the command line</summary>
         <CommandLine command={form.command} />
@@ -126,7 +126,7 @@ export function Review({ request, form, onClose, onLaunched }: Props) {
   );
 }
 
-function changedPlan(error: ApiError): Planned | null {
+function changedPlan(error: ApiError): PlanView | null {
   const { plan, plan_digest: digest } = error.params;
-  return plan && typeof digest === 'string' ? { plan: plan as LaunchPlan, plan_digest: digest } : null;
+  return plan && typeof digest === 'string' ? { plan: plan as Plan, plan_digest: digest } : null;
 }

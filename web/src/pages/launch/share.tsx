@@ -1,9 +1,9 @@
-import type { Form, Wish } from '../../api/coming';
+import type { AppForm, LaunchRequest } from '../../api/schema';
 import { Button, CommandLine, Copy } from '../../ui/basics';
 import { linkTo } from './link';
 
 /** A link that fills in the form the same way for somebody else. */
-export function ShareLink({ form, wish, settled }: { form: Form; wish: Wish; settled: boolean }) {
+export function ShareLink({ form, wish, settled }: { form: AppForm; wish: LaunchRequest; settled: boolean }) {
   const path = linkTo(form, wish);
   const link = path === null ? null : location.origin + path;
   return (

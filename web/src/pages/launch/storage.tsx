@@ -1,9 +1,8 @@
 import { useState } from 'react';
-import type { Form, Wish } from '../../api/coming';
 import { call } from '../../api/client';
 import { fieldProblem } from '../../api/error';
 import { useRefresh } from '../../api/queries';
-import type { FormMount, MountChoice, MountSource } from '../../api/schema';
+import type { AppForm, FormMount, LaunchRequest, MountChoice, MountSource } from '../../api/schema';
 import { useSession } from '../../session/session';
 import { announce } from '../../ui/announce';
 import { Ask } from '../../ui/ask';
@@ -13,9 +12,9 @@ import { plural } from '../../ui/format';
 import { typed } from './typed';
 
 interface Props {
-  form: Form;
-  wish: Wish;
-  setWish: (change: (wish: Wish) => Wish) => void;
+  form: AppForm;
+  wish: LaunchRequest;
+  setWish: (change: (wish: LaunchRequest) => LaunchRequest) => void;
 }
 
 const MEANT_FOR: Record<FormMount['kind'], string> = {
@@ -44,7 +43,7 @@ const readable = (mount: FormMount, choice: MountChoice) =>
   choice.kind === 'volume' && !mount.read_only && choice.reasons.length > 0 && choice.reasons.every((reason) => reason.code === 'volume_in_use');
 
 interface PlaceProps {
-  form: Form;
+  form: AppForm;
   mount: FormMount;
   value: MountSource;
   choose: (source: MountSource) => void;

@@ -15,7 +15,7 @@ import { Logs } from './logs';
 import { Metrics } from './metrics';
 import { Overview } from './overview';
 import { Receipt } from './receipt';
-import { Rendered, useRendered } from './rendered';
+import { Rendered } from './rendered';
 import { StateBadge } from './state';
 import { Timeline } from './timeline';
 
@@ -77,14 +77,13 @@ function Detail({ instance }: { instance: InstanceDetail }) {
   const timeline = useTimeline(instance.project_id, instance.id, busy);
   const ended = Boolean(instance.decommissioned_at);
   const app = embeddable(instance.access.endpoints);
-  const rendered = useRendered(instance, instance.execution_engine).data;
   const tabs = [
     { key: 'overview', title: 'Overview' },
     ...(app && can('apps.instance.access') && !ended ? [{ key: 'app', title: app.title ?? 'App' }] : []),
     ...(can('apps.instance.access') && !ended ? [{ key: 'logs', title: 'Logs' }] : []),
     { key: 'timeline', title: 'Timeline' },
     ...(ended ? [{ key: 'receipt', title: 'Receipt' }] : [{ key: 'metrics', title: 'Metrics' }]),
-    ...(rendered ? [{ key: 'rendered', title: 'Rendered files' }] : []),
+    ...(can('apps.instance.inspect') ? [{ key: 'rendered', title: 'Rendered files' }] : []),
   ];
   const wanted = query.get('tab') ?? (ended ? 'receipt' : 'overview');
   const tab = tabs.some((one) => one.key === wanted) ? wanted : 'overview';

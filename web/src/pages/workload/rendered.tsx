@@ -1,29 +1,17 @@
 import * as Tabs from '@radix-ui/react-tabs';
 import { useQuery } from '@tanstack/react-query';
-import { getRendered, type Rendered as Answer } from '../../api/coming';
+import { call } from '../../api/client';
 import { key } from '../../api/queries';
-import type { InstanceDetail } from '../../api/schema';
-import { useSession } from '../../session/session';
+import type { ExecutionEngine, InstanceDetail, RenderedView } from '../../api/schema';
 import { Badge, Card, Copy, Fact, Facts, Short } from '../../ui/basics';
 import { plural, words } from '../../ui/format';
-import { Empty, Show } from '../../ui/states';
+import { Show } from '../../ui/states';
 
-const ENGINES = ['node_agent', 'docker_compose', 'kubernetes', 'helm', 'dstack'];
-
-/** What an engine is given for an instance; `null` where the caller may not see it, or there is nothing of the kind. */
-export function useRendered(instance: InstanceDetail, engine: string) {
-  const { can } = useSession();
-  return useQuery({
-    queryKey: key('instances', instance.project_id, 'rendered', instance.id, engine, instance.revision_id),
-    queryFn: ({ signal }) => getRendered(instance.project_id, instance.id, engine, signal),
-    enabled: can('apps.instance.inspect'),
-    staleTime: 60_000,
-  });
-}
+const ENGINES: ExecutionEngine[] = ['node_agent', 'docker_compose', 'kubernetes', 'helm', 'dstack'];
 
 /** The files that engines get, to be read and not to be changed (B-13). */
 export function Rendered({ instance }: { instance: InstanceDetail }) {
-  const own = instance.execution_engine;
+  const own = instance.execution_engine as ExecutionEngine;
   const engines = [own, ...ENGINES.filter((one) => one !== own)];
   return (
     <Tabs.Root defaultValue={own} className="tabs" activationMode="manual">
@@ -43,16 +31,25 @@ export function Rendered({ instance }: { instance: InstanceDetail }) {
   );
 }
 
-function Engine({ instance, engine }: { instance: InstanceDetail; engine: string }) {
-  const rendered = useRendered(instance, engine);
+function Engine({ instance, engine }: { instance: InstanceDetail; engine: ExecutionEngine }) {
+  const rendered = useQuery({
+    queryKey: key('instances', instance.project_id, 'rendered', instance.id, engine, instance.revision_id),
+    queryFn: ({ signal }) =>
+      call('get', '/api/v1/projects/{project_id}/app-instances/{app_instance_id}/rendered', {
+        path: { project_id: instance.project_id, app_instance_id: instance.id },
+        query: { engine },
+        signal,
+      }),
+    staleTime: 60_000,
+  });
   return (
-    <Show query={rendered} what="the rendered files" lines={6} isEmpty={(answer) => answer === null} empty={<Empty title={`There is nothing rendered for ${words(engine)}`} />}>
-      {(answer) => answer && <Files answer={answer} />}
+    <Show query={rendered} what="the rendered files" lines={6}>
+      {(answer) => <Files answer={answer} />}
     </Show>
   );
 }
 
-function Files({ answer }: { answer: Answer }) {
+function Files({ answer }: { answer: RenderedView }) {
   return (
     <>
       <Card title={`What ${words(answer.engine)} gets`}>
@@ -97,7 +94,7 @@ function Files({ answer }: { answer: Answer }) {
       </Card>
       {answer.files.map((file) => (
         <Card key={file.name} title={file.name} actions={<Copy text={file.bytes} what={file.name} />}>
-          <pre className="file" tabIndex={0} aria-label={file.name}>
+          <pre className="file" tabIndex={0} role="region" aria-label={`Contents of ${file.name}`}>
             {file.bytes}
           </pre>
         </Card>
