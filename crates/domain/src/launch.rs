@@ -263,7 +263,7 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Planned>
     let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
     let mounts = mounts::plan(view, &profile, wish, node.id);
     let mounts = checks.require(CheckName::Storage, mounts, |mounts| steps::stored(mounts))?;
-    let images = checks.require(CheckName::Artifacts, made.pin(&bound), |images| steps::trusted(images))?;
+    let images = checks.require(CheckName::Artifacts, made.pin(&bound), steps::trusted)?;
     let endpoints = check_port(target, &composition, wish)
         .and_then(|()| endpoints(&composition, wish, view.public_ceiling));
     let endpoints = checks.require(CheckName::Exposure, endpoints, |endpoints| steps::exposed(endpoints))?;

@@ -83,7 +83,7 @@ pub(crate) enum AppCommand {
     #[command(
         after_help = "Examples:\n  gpuaas app form jupyter --project lab\n  gpuaas app form vllm --allocation training --set model=llama-3\n  gpuaas app form jupyter -o json | jq .request"
     )]
-    Form(form::FormArgs),
+    Form(Box<form::FormArgs>),
     /// List the apps a project may launch
     #[command(after_help = "Examples:\n  gpuaas app catalog --project lab")]
     Catalog {
@@ -117,7 +117,7 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
     }
     let command = match command {
         AppCommand::Publish(args) => return publish::run(app, args).await,
-        AppCommand::Form(args) => return form::run(app, args).await,
+        AppCommand::Form(args) => return form::run(app, *args).await,
         other => other,
     };
     let session = app.session()?;
@@ -150,7 +150,7 @@ pub(crate) async fn run(app: &App, command: AppCommand) -> Result<()> {
             let body = MoveVersion { to, reason: reason.reason };
             change(&session, Route::AppMove, &version, &body, "Moved").await
         }
-        AppCommand::Form(args) => form::run(app, args).await,
+        AppCommand::Form(args) => form::run(app, *args).await,
         AppCommand::Catalog { project } => {
             let project = session.project_or_default(project.project.as_deref()).await?;
             let raw = session.read(Route::ProjectCatalog, &[&project]).await?;

@@ -168,7 +168,7 @@ fn node(at: Timestamp) -> Node {
             kernel: String::new(),
             architecture: "amd64".to_owned(),
             cpus: u32::try_from(VCPU).unwrap_or(u32::MAX),
-            memory_mib: u64::try_from(MEMORY_MIB).unwrap_or(u64::MAX).try_into().unwrap_or(u32::MAX.into()),
+            memory_mib: u32::try_from(MEMORY_MIB).unwrap_or(u32::MAX),
             disk_total_mib: 1,
             disk_free_mib: 1,
             runtime: Runtime::Simulated,

@@ -202,6 +202,7 @@ impl Identity {
     }
 
     /// With made-up ids where there are none yet, so that every engine's words can be shown before a launch.
+    #[must_use]
     pub fn as_preview(self) -> Self {
         let shown = |id: Uuid| if id.is_nil() { PREVIEW } else { id };
         Self {

@@ -109,6 +109,7 @@ fn every_file_of_values_is_a_launch() {
 /// A-08, B-05, C-02, C-03, C-04, C-05, C-06, C-18, D-01, D-10, D-11: every app is rendered for each engine that it lists, to
 /// the bytes in its folder. `GPUAAS_WRITE_GOLDEN=1` writes them.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "who writes golden files says so")]
 fn every_app_renders_on_every_engine_it_lists() {
     let write = std::env::var_os("GPUAAS_WRITE_GOLDEN").is_some();
     for name in apps() {
