@@ -3,6 +3,12 @@
 //! A schema here is somebody else's. The keywords that charts use are known; one that is not known, a reference out of the
 //! document or a pattern that cannot be read is a fault at the place where it would have counted, because what cannot be
 //! judged is not good. No sentence repeats a value.
+//!
+//! A schema may refer to itself from several places, so judging could take for ever: it has a budget, and what is not judged
+//! within it is not good either.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -12,6 +18,10 @@ use crate::text::member_at;
 
 const MAX_DEPTH: usize = 64;
 const MAX_FAULTS: usize = 100;
+/// Rules that are held against values; a large chart has some thousands.
+const MAX_STEPS: usize = 50_000;
+/// Reading a pattern takes as long as this many rules.
+const PATTERN_STEPS: usize = 50;
 /// These say nothing about a value.
 const ANNOTATIONS: &[&str] = &[
     "$schema",
@@ -32,14 +42,18 @@ const ANNOTATIONS: &[&str] = &[
     "contentMediaType",
 ];
 
+const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object", "null"];
+
 pub(super) fn faults(value: &Value, schema: &Value) -> Vec<FieldError> {
-    let mut judge = Judge { root: schema, faults: Vec::new() };
+    let steps = Cell::new(0);
+    let mut judge = Judge { root: schema, steps: &steps, faults: Vec::new() };
     judge.value("", value, schema, 0);
     judge.faults
 }
 
 struct Judge<'a> {
     root: &'a Value,
+    steps: &'a Cell<usize>,
     faults: Vec<FieldError>,
 }
 
@@ -57,9 +71,19 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether there is time for this much more; says so where there is none.
+    fn may(&mut self, at: &str, steps: usize) -> bool {
+        self.steps.set(self.steps.get().saturating_add(steps));
+        let good = self.steps.get() <= MAX_STEPS;
+        if !good && self.faults.is_empty() {
+            self.fault(at, "schema_not_supported", "The chart's schema takes too long to judge.");
+        }
+        good
+    }
+
     /// Faults are gathered apart: a branch that does not fit is no fault yet.
     fn fits(&self, at: &str, value: &Value, schema: &'a Value, depth: usize) -> bool {
-        let mut judge = Judge { root: self.root, faults: Vec::new() };
+        let mut judge = Judge { root: self.root, steps: self.steps, faults: Vec::new() };
         judge.value(at, value, schema, depth);
         judge.faults.is_empty()
     }
@@ -67,6 +91,9 @@ impl<'a> Judge<'a> {
     fn value(&mut self, at: &str, value: &Value, schema: &'a Value, depth: usize) {
         if depth > MAX_DEPTH {
             return self.fault(at, "schema_not_supported", "The schema goes round in circles here.");
+        }
+        if !self.may(at, 1) {
+            return;
         }
         match schema {
             Value::Bool(true) => {}
@@ -105,6 +132,9 @@ impl<'a> Judge<'a> {
                 self.unless(is_of(value, of), at, "wrong_type", &format!("This must be {}.", kinds(of)));
             }
             "enum" => {
+                if !self.may(at, branches(of).len() / 16) {
+                    return;
+                }
                 let good = of.as_array().is_some_and(|allowed| allowed.iter().any(|one| same(one, value)));
                 self.unless(good, at, "invalid_value", "This is none of the values that the chart takes.");
             }
@@ -165,6 +195,9 @@ impl<'a> Judge<'a> {
     fn text(&mut self, at: &str, value: &Value, keyword: &str, of: &Value) {
         let Some(text) = value.as_str() else { return };
         if keyword == "pattern" {
+            if !self.may(at, PATTERN_STEPS) {
+                return;
+            }
             match of.as_str().and_then(compile) {
                 Some(pattern) => {
                     self.unless(pattern.is_match(text), at, "invalid_value", "The chart takes another form.");
@@ -189,6 +222,9 @@ impl<'a> Judge<'a> {
                 }
             }
             "uniqueItems" => {
+                if !self.may(at, items.len().saturating_pow(2) / 64) {
+                    return;
+                }
                 let twice = |index: usize| items[..index].iter().any(|one| same(one, &items[index]));
                 let good = *of != true || !(1..items.len()).any(twice);
                 self.unless(good, at, "invalid_value", "Each entry may stand once.");
@@ -224,6 +260,10 @@ impl<'a> Judge<'a> {
                 }
             }
             "additionalProperties" => {
+                let patterns = all.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+                if !self.may(at, patterns.saturating_mul(map.len()).saturating_mul(PATTERN_STEPS)) {
+                    return;
+                }
                 for (key, value) in map.iter().filter(|(key, _)| !is_declared(key, all)) {
                     self.value(&member_at(at, key), value, of, depth);
                 }
@@ -249,6 +289,9 @@ impl<'a> Judge<'a> {
     }
 
     fn matching(&mut self, at: &str, map: &Map<String, Value>, pattern: &str, of: &'a Value, depth: usize) {
+        if !self.may(at, PATTERN_STEPS) {
+            return;
+        }
         let Some(pattern) = compile(pattern) else {
             return self.fault(at, "schema_not_supported", "The chart's pattern cannot be read.");
         };
@@ -258,8 +301,131 @@ impl<'a> Judge<'a> {
     }
 
     fn required(&mut self, at: &str, map: &Map<String, Value>, names: &Value) {
+        if !self.may(at, branches(names).len() / 16) {
+            return;
+        }
         for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
             self.unless(map.contains_key(name), &member_at(at, name), "missing_field", "This is needed.");
+        }
+    }
+}
+
+/// Where a schema has what is not known here, with a sentence for each place. Without any, every value can be judged.
+/// Definitions that nothing refers to are not looked at.
+pub fn unreadable(schema: &Value) -> Vec<(String, &'static str)> {
+    let mut reader = Reader { root: schema, seen: BTreeSet::new(), found: Vec::new() };
+    reader.schema("", schema);
+    reader.found
+}
+
+struct Reader<'a> {
+    root: &'a Value,
+    /// References that were followed, so that circles end.
+    seen: BTreeSet<&'a str>,
+    found: Vec<(String, &'static str)>,
+}
+
+impl<'a> Reader<'a> {
+    fn no(&mut self, at: &str, sentence: &'static str) {
+        if self.found.len() < MAX_FAULTS {
+            self.found.push((at.to_owned(), sentence));
+        }
+    }
+
+    fn schema(&mut self, at: &str, schema: &'a Value) {
+        match schema {
+            Value::Bool(_) => {}
+            Value::Object(keywords) => {
+                for (keyword, of) in keywords {
+                    self.keyword(&member_at(at, keyword), keyword, of);
+                }
+            }
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                self.no(at, "Here a schema stands: an object, true or false.");
+            }
+        }
+    }
+
+    fn keyword(&mut self, at: &str, keyword: &str, of: &'a Value) {
+        match keyword {
+            "$ref" => self.reference(at, of),
+            "properties" => self.members(at, of),
+            "patternProperties" => {
+                for pattern in of.as_object().into_iter().flat_map(Map::keys) {
+                    self.pattern(&member_at(at, pattern), Some(pattern));
+                }
+                self.members(at, of);
+            }
+            "items" | "additionalProperties" | "propertyNames" | "not" | "if" | "then" | "else" => {
+                self.schema(at, of);
+            }
+            "allOf" | "anyOf" | "oneOf" => match of {
+                Value::Array(all) => {
+                    for (index, one) in all.iter().enumerate() {
+                        self.schema(&format!("{at}/{index}"), one);
+                    }
+                }
+                _ => self.no(at, "Here a list of schemas stands."),
+            },
+            "pattern" => self.pattern(at, of.as_str()),
+            "type" => {
+                let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+                let good = match of {
+                    Value::Array(kinds) => kinds.iter().all(is_known),
+                    kind => is_known(kind),
+                };
+                if !good {
+                    self.no(at, "This type is not known.");
+                }
+            }
+            "enum" | "required" if !of.is_array() => self.no(at, "Here a list stands."),
+            "dependentRequired" if !of.is_object() => self.no(at, "Here an object stands."),
+            "enum" | "required" | "dependentRequired" | "const" => {}
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                // Draft 4 has true and false for the exclusive ones.
+                if !of.is_number() {
+                    self.no(at, "Here a number stands.");
+                }
+            }
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+                if !of.is_u64() {
+                    self.no(at, "Here a whole number stands.");
+                }
+            }
+            "uniqueItems" if !of.is_boolean() => self.no(at, "Here true or false stands."),
+            "uniqueItems" => {}
+            known if ANNOTATIONS.contains(&known) || known.starts_with("x-") => {}
+            _ => self.no(at, "This rule is not known; say it otherwise, or leave it out."),
+        }
+    }
+
+    fn members(&mut self, at: &str, of: &'a Value) {
+        match of {
+            Value::Object(members) => {
+                for (name, of) in members {
+                    self.schema(&member_at(at, name), of);
+                }
+            }
+            _ => self.no(at, "Here schemas stand by name."),
+        }
+    }
+
+    fn pattern(&mut self, at: &str, pattern: Option<&str>) {
+        if pattern.and_then(compile).is_none() {
+            self.no(at, "This pattern cannot be read; leave out look-around and back-references.");
+        }
+    }
+
+    fn reference(&mut self, at: &str, of: &'a Value) {
+        let root = self.root;
+        let target = of.as_str().and_then(|text| text.strip_prefix('#'));
+        match target.and_then(|pointer| Some((pointer, root.pointer(pointer)?))) {
+            Some((pointer, target)) => {
+                if self.seen.insert(pointer) {
+                    self.schema(pointer, target);
+                }
+            }
+            None => self.no(at, "A reference is to a place in this schema, as in #/definitions/port."),
         }
     }
 }
