@@ -121,7 +121,7 @@ impl Teller {
     /// Nothing and empty lists are no facts, but an empty list may be what a user gets.
     fn tell(&mut self, area: Area, subject: &str, aspect: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).unwrap_or_default();
-        let empty = aspect != "default" && value.as_array().is_some_and(Vec::is_empty);
+        let empty = !["default", "fixed"].contains(&aspect) && value.as_array().is_some_and(Vec::is_empty);
         if !value.is_null() && !empty {
             self.0.entry((area, subject.to_owned())).or_default().insert(aspect.to_owned(), value);
         }

@@ -215,6 +215,10 @@ const IMPORTED: [&str; 2] = ["/chart/values_schema/", "/chart/defaults/"];
 /// Texts anywhere in the document that smuggle in what has no field.
 pub(super) fn texts(document: &Value) -> Vec<FieldError> {
     let mut found = Vec::new();
+    // An address of a chart, or the text of one.
+    if document["chart"].is_string() {
+        found.push(FieldError::new("/chart", CHART.0, CHART.1));
+    }
     each_text("", document, &mut |path, text| {
         if IMPORTED.iter().any(|imported| path.starts_with(imported)) {
             return;

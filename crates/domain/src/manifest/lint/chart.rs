@@ -46,7 +46,8 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
         readable = false;
         faults.add(format!("/chart/values_schema{at}"), "schema_not_supported", sentence);
     }
-    if readable && good_size {
+    let reachable = chart.set.iter().all(|one| leads_through_objects(&one.path, &chart.defaults));
+    if readable && good_size && reachable {
         defaults(manifest, chart, faults);
     }
 }
@@ -164,6 +165,11 @@ fn defaults(manifest: &Manifest, chart: &Chart, faults: &mut Faults) {
             Some(index) => format!("/chart/set/{index}/literal"),
             None => format!("/chart/defaults{path}"),
         };
-        faults.add(at, fault.code, fault.message);
+        // Both are said of texts that only a default of a parameter can bring here.
+        let code = match fault.code {
+            "character_not_printable" | "invalid_text" => "invalid_value",
+            code => code,
+        };
+        faults.add(at, code, fault.message);
     }
 }
