@@ -121,10 +121,9 @@ fn names_secret(name: &str) -> bool {
     }
     let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
-        ["existing", ..] => false,
+        ["existing", ..] | [] => false,
         [.., before, "key"] => KEYS.contains(before),
         [.., last] => TYPED_ENDS.iter().any(|end| end.eq_ignore_ascii_case(last)),
-        [] => false,
     }
 }
 

@@ -10,6 +10,7 @@
 //! Without a chart of the manifest's, the release is of `workload` (`apps/charts/workload`), and its values are exactly the
 //! objects that the Kubernetes renderer makes, held against a schema that is generated from the same types.
 
+mod readable;
 mod schema;
 mod subset;
 
@@ -23,7 +24,7 @@ use crate::FieldError;
 use crate::manifest::ExecutionEngine;
 use crate::text::member_at;
 
-pub use schema::unreadable;
+pub use readable::unreadable;
 pub use subset::{CuratedSubset, check_values};
 
 /// Raised when the same input would give another output.

@@ -141,7 +141,7 @@ fn differences(at: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
                     (Some(a), Some(b)) => differences(&at, a, b, found),
                     // A part that came with all that is in it: the places are those of its leaves.
                     (Some(only), None) | (None, Some(only)) => {
-                        differences(&at, &empty_like(only), only, found)
+                        differences(&at, &empty_like(only), only, found);
                     }
                     (None, None) => {}
                 }

@@ -7,7 +7,7 @@ use super::super::*;
 use super::{faults, sample, with, without};
 
 /// The sample as a profile of a cluster, with a chart.
-fn charted() -> Value {
+pub(super) fn charted() -> Value {
     let chart = json!({
         "name": "inference-stack",
         "version": "1.2.0",
