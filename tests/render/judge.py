@@ -6,6 +6,7 @@ judge.py compose IN JSON     what `docker compose config --format json` printed
 judge.py process IN NAME DIR what a process has found as its arguments and variables
 judge.py values SCHEMA YAML  values of our chart against its schema, by another validator than ours
 judge.py objects VALUES YAML what `helm template` printed
+judge.py given DEFAULTS VALUES YAML  what a chart that prints its values was given, beside its own defaults
 """
 
 import json
@@ -143,5 +144,22 @@ def objects(document, printed):
         same(key(one), one, other)
 
 
+def laid_over(below, above):
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return {**below, **{key: laid_over(below.get(key), value) for key, value in above.items()}}
+
+
+def given(defaults, document, printed):
+    trees = []
+    for path in (defaults, document, printed):
+        with open(path, encoding="utf-8", newline="") as file:
+            trees.append(yaml.load(file, Plain))
+    same("values", json.loads(trees[2]["data"]["values.json"]), laid_over(trees[0], trees[1]))
+
+
 if __name__ == "__main__":
-    {"make": make, "compose": compose, "process": process, "values": values, "objects": objects}[sys.argv[1]](*sys.argv[2:])
+    commands = {
+        "make": make, "compose": compose, "process": process, "values": values, "objects": objects, "given": given,
+    }
+    commands[sys.argv[1]](*sys.argv[2:])

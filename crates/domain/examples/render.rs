@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpuaas_domain::manifest::ExecutionEngine;
+use gpuaas_domain::launch::Wish;
+use gpuaas_domain::launch::offline::{Devices, Offline};
+use gpuaas_domain::manifest::{self, ExecutionEngine, Format};
 use gpuaas_domain::render::compose::{NodeFacts, overlay};
 use gpuaas_domain::render::{Refusal, RenderInput, helm, render};
 use serde::de::DeserializeOwned;
@@ -53,7 +55,23 @@ fn golden() -> Result<(), String> {
             let _ = one(engine, &sample.path().join("input.json"), &folder);
         }
     }
-    Ok(())
+    chart(&root().join("tests/golden/chart"))
+}
+
+/// What the profile around a chart gives to Helm, planned without a platform.
+fn chart(sample: &Path) -> Result<(), String> {
+    let text = std::fs::read(sample.join("app.yaml")).map_err(|error| error.to_string())?;
+    let manifest = manifest::parse(&text, Format::Yaml).map_err(|faults| format!("{faults:?}"))?.manifest;
+    let wish = Wish { values: read(&sample.join("values.json"))?, ..Wish::default() };
+    let planned = Offline::new(&manifest, &Devices::of(&manifest))
+        .plan(&wish)
+        .map_err(|error| format!("{}: {:?}", error.message(), error.field_errors()))?;
+    let identity = planned.input.identity.clone().as_preview();
+    let rendered = render(ExecutionEngine::Helm, &RenderInput { identity, ..planned.input })
+        .map_err(|refusal| told(&refusal))?;
+    let folder = sample.join("helm");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    rendered.files.iter().try_for_each(|file| write(&folder.join(&file.name), &file.bytes))
 }
 
 fn one(engine: &str, input: &Path, folder: &Path) -> Result<(), String> {

@@ -1,10 +1,12 @@
 //! A component with its expressions evaluated: commands and variables hold values from here on, and nothing reads them again.
 
 use super::composition::Composition;
+use super::report::{CheckName, failed};
 use crate::expression::{Budget, Expression, Fault, Template, Value, Values};
+use crate::launch_form::values;
 use crate::manifest::{Component, EnvVar, Injection, Manifest};
 use crate::node::{GpuDevice, Node};
-use crate::render::input::SecretInput;
+use crate::render::input::{HelmRelease, SecretInput};
 use crate::{Error, FieldError, Kind, Result};
 
 /// How a manifest names a secret where a variable's text stands.
@@ -75,6 +77,23 @@ pub(super) fn component(written: &Component, known: &Values) -> Result<(Componen
         }
     }
     Ok((Component { command, env, ..written.clone() }, secrets))
+}
+
+/// What the manifest's chart is given, held against its subset, defaults and schema (B-11, D-11).
+pub(super) fn release(manifest: &Manifest, known: &Values) -> Result<Option<HelmRelease>> {
+    let Some(chart) = &manifest.chart else { return Ok(None) };
+    let (values, uncomputed) = chart.values(known);
+    if let Some((index, fault)) = uncomputed.first() {
+        return Err(failed(CheckName::Values, refusal("chart/set", *index, fault)));
+    }
+    let mut faults = chart.faults(&values);
+    for fault in &mut faults {
+        fault.path = format!("/chart/values{}", fault.path.trim_end_matches('/'));
+    }
+    if !faults.is_empty() {
+        return Err(failed(CheckName::Values, values::refusal(faults)));
+    }
+    Ok(Some(HelmRelease { chart: chart.name.clone(), version: chart.version.clone(), values }))
 }
 
 struct Work<'v> {

@@ -134,7 +134,8 @@ impl<'a> Making<'a, '_> {
             self.fill(&mut components)?;
         }
         let identity = Identity::planned(&manifest.slug, &manifest.version);
-        Ok(RenderInput::of(identity, self.profile, components))
+        let helm = evaluated::release(manifest, &known)?;
+        Ok(RenderInput { helm, ..RenderInput::of(identity, self.profile, components) })
     }
 
     /// The command of a renderer that the platform owns (C-11).

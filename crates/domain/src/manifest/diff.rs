@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gpuaas_agent_protocol::Digest;
 use gpuaas_agent_protocol::image::ImageRef;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Component, Manifest, Parameter, ParameterOwner, Range};
+use super::{Chart, Component, Manifest, Parameter, ParameterOwner, Range};
+use crate::event::canonical;
 
 /// What a change is about, in the order in which it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -119,7 +121,7 @@ impl Teller {
     /// Nothing and empty lists are no facts, but an empty list may be what a user gets.
     fn tell(&mut self, area: Area, subject: &str, aspect: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).unwrap_or_default();
-        let empty = aspect != "default" && value.as_array().is_some_and(Vec::is_empty);
+        let empty = !["default", "fixed"].contains(&aspect) && value.as_array().is_some_and(Vec::is_empty);
         if !value.is_null() && !empty {
             self.0.entry((area, subject.to_owned())).or_default().insert(aspect.to_owned(), value);
         }
@@ -146,6 +148,9 @@ fn facts(manifest: &Manifest) -> Facts {
         told.tell(Area::Parameters, &subject, &format!("step {place}"), step);
     }
     artifacts(manifest, &mut told);
+    if let Some(chart) = &manifest.chart {
+        self::chart(chart, &mut told);
+    }
     resources(manifest, &mut told);
     rights(manifest, &mut told);
     checks(manifest, &mut told);
@@ -208,6 +213,22 @@ fn artifacts(manifest: &Manifest, told: &mut Teller) {
             told.tell(Area::Artifacts, &subject, "accelerators", &one.accelerators);
             told.tell(Area::Artifacts, &subject, "GPU models", &one.gpu_models);
         }
+    }
+}
+
+/// Which chart, and every value that is set of it. Its own files are told by their digests.
+fn chart(chart: &Chart, told: &mut Teller) {
+    let digest = |of: &Map<String, Value>| {
+        (!of.is_empty()).then(|| Digest::of(canonical(&json!(of)).as_bytes()).to_string())
+    };
+    told.tell(Area::Artifacts, "chart", "name", &chart.name);
+    told.tell(Area::Artifacts, "chart", "version", &chart.version);
+    told.tell(Area::Artifacts, "chart", "schema", digest(&chart.values_schema));
+    told.tell(Area::Artifacts, "chart", "defaults", digest(&chart.defaults));
+    for one in &chart.set {
+        let subject = format!("chart value {}", one.path);
+        told.tell(Area::Rights, &subject, "computed", &one.value);
+        told.tell(Area::Rights, &subject, "fixed", &one.literal);
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{Addon, Outputs, Resources, SecretNeed};
+use super::chart::Chart;
 use super::contract::Contract;
 use super::delivery::{Artifact, ExecutionEngine, Operation, Topology, Validation};
 use super::formats;
@@ -18,7 +19,7 @@ use super::version::Version;
 use crate::text::{DisplayName, Slug};
 
 /// One version of an app: what it is, what it needs and what may be chosen at launch. It states intent; nothing of
-/// an engine can be written in it.
+/// an engine can be written in it but the files of a `chart`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -97,6 +98,9 @@ pub struct Manifest {
     /// Engines that may run it, the preferred first; empty: those that its kind has.
     #[serde(default)]
     pub execution_engines: Vec<ExecutionEngine>,
+    /// A chart of somebody else's that the engine `helm` runs; the other engines run the components.
+    #[serde(default)]
+    pub chart: Option<Chart>,
     /// How many members, services and replicas there are.
     #[serde(default)]
     pub topology: Option<Topology>,

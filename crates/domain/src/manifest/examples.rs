@@ -311,6 +311,23 @@ build_inputs: {commit: 4f2a91c, base: 'python:3.12-slim@sha256:9f1c…'}
     ("Metering", "{kind: tokens}\n"),
     ("Operation", "{modes: [tenant_dedicated], scope: project}\n"),
     (
+        "Chart",
+        "name: inference-stack
+version: 1.2.0
+values_schema:
+  type: object
+  properties:
+    replicaCount: {type: integer, minimum: 1, maximum: 8}
+    auth: {type: object, properties: {enabled: {type: boolean}}}
+defaults: {replicaCount: 1, auth: {enabled: false}}
+set:
+  - {path: /replicaCount, value: '${params.replicas}'}
+  - {path: /auth/enabled, literal: true}
+",
+    ),
+    ("ChartValue", "{path: /replicaCount, value: '${params.replicas}'}\n"),
+    ("ChartValue", "{path: /auth/enabled, literal: true}\n"),
+    (
         "Migration",
         "from: '>=1.2.0 <2.0.0'
 rename: {model_name: model}

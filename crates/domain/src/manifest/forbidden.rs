@@ -2,6 +2,9 @@
 //!
 //! The types leave no room for any of it; this module only gives the refusal its name, so that an author learns that
 //! it is a rule of the platform and not a slip of the pen.
+//!
+//! The schema and the defaults of a `chart` are another tool's by their nature. They are compared with and go nowhere
+//! (A-10, docs/decisions/0020), so their texts are not looked at; what `chart.set` says is.
 
 use serde_json::{Map, Value};
 
@@ -26,8 +29,10 @@ const KUBERNETES: Refusal = (
     "unsupported_k8s_manifest",
     "Kubernetes objects are not taken; describe components and resources instead.",
 );
-const CHART: Refusal =
-    ("unsupported_chart", "Helm charts are not taken; describe components and parameters instead.");
+const CHART: Refusal = (
+    "unsupported_chart",
+    "Helm charts are not taken; describe components and parameters, and name a chart in the block chart.",
+);
 const NATIVE: Refusal = (
     "engine_native_not_allowed",
     "The manifest states intent; values and configuration of an engine are made by the platform.",
@@ -200,10 +205,24 @@ pub(super) fn foreign(document: &Map<String, Value>) -> Option<FieldError> {
     Some(FieldError::new(format!("/{key}"), code, message))
 }
 
+/// Whether values of a chart of this name would give it what no app gets (T-02, T-03).
+pub(super) fn in_values(name: &str) -> Option<Refusal> {
+    field(name).filter(|refusal| [PRIVILEGED, HOST_MOUNT].contains(refusal))
+}
+
+const IMPORTED: [&str; 2] = ["/chart/values_schema/", "/chart/defaults/"];
+
 /// Texts anywhere in the document that smuggle in what has no field.
 pub(super) fn texts(document: &Value) -> Vec<FieldError> {
     let mut found = Vec::new();
+    // An address of a chart, or the text of one.
+    if document["chart"].is_string() {
+        found.push(FieldError::new("/chart", CHART.0, CHART.1));
+    }
     each_text("", document, &mut |path, text| {
+        if IMPORTED.iter().any(|imported| path.starts_with(imported)) {
+            return;
+        }
         let refusal = if text.contains("docker.sock") || text.contains("containerd.sock") {
             HOST_MOUNT
         } else if starts_a_line(text, "services:") && (text.contains("image:") || text.contains("build:")) {

@@ -10,6 +10,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use super::amount::Mib;
 use super::version::{self, Version};
 use super::version_range::{self, VersionRange};
+use crate::render::helm;
 use crate::text::{DisplayName, Refused, Slug, is_deceptive};
 
 macro_rules! formats {
@@ -34,6 +35,8 @@ formats! {
     display_name(check_display_name), 120, "^[^\\u0000-\\u001f\\u007f]+$";
     version(check_version), version::MAX, version::PATTERN;
     image_ref(check_image), 512, "^[a-z0-9.-]+(:[0-9]{1,5})?/[a-z0-9._/-]+(:[A-Za-z0-9_.-]+)?@sha256:[0-9a-f]{64}$";
+    chart_name(check_chart_name), 53, "^[a-z][a-z0-9-]*$";
+    json_pointer(check_json_pointer), 512, "^(/([^/~\\u0000-\\u001f\\u007f]|~[01])+){1,16}$";
     name(check_name), 40, "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$";
     parameter_name(check_parameter_name), 40, "^[a-z][a-z0-9_]*$";
     env_name(check_env_name), 256, "^[A-Za-z_][A-Za-z0-9_]*$";
@@ -106,6 +109,32 @@ fn check_name(text: &str) -> Result<(), Refused> {
     } else {
         Err(refused("invalid_value", "A name is 1 to 40 of a-z, 0-9 and inner hyphens."))
     }
+}
+
+fn check_chart_name(text: &str) -> Result<(), Refused> {
+    if helm::is_chart_name(text) {
+        return Ok(());
+    }
+    let sentence =
+        "A chart is named by at most 53 of a-z, 0-9 and hyphens, the first a letter; no address stands here.";
+    Err(refused("invalid_value", sentence))
+}
+
+fn check_json_pointer(text: &str) -> Result<(), Refused> {
+    let is_step = |step: &str| {
+        (1..=100).contains(&step.chars().count())
+            && !step.contains(is_deceptive)
+            && step.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))
+    };
+    let steps: Vec<&str> = text.split('/').skip(1).collect();
+    let good = text.starts_with('/') && text.len() <= 512 && steps.len() <= 16;
+    if good && steps.iter().all(|step| is_step(step)) {
+        return Ok(());
+    }
+    Err(refused(
+        "invalid_value",
+        "A path is names with / before each, as in /service/port, at most 16 of them.",
+    ))
 }
 
 pub(super) fn check_parameter_name(text: &str) -> Result<(), Refused> {

@@ -4,7 +4,7 @@
 //! [`lint`] judges what was read by the rules of the platform; [`Manifest::expand`] makes of it the [`Profile`] that
 //! planning uses, in which a plain manifest is a composition of one.
 //!
-//! Laws: nothing of an engine can be written; images are named by digest; secrets are named, never held; no message
+//! Laws: nothing of an engine can be written, beside the files of a chart that is named; images are named by digest; secrets are named, never held; no message
 //! repeats a value of the document. What is stored is the document as written, in canonical form: defaults are not
 //! filled in, so a later default does not change an old digest.
 //!
@@ -13,6 +13,7 @@
 
 mod amount;
 mod blocks;
+mod chart;
 mod contract;
 mod delivery;
 pub mod diff;
@@ -49,6 +50,7 @@ pub use blocks::{
     AccessNotes, Addon, AddonKind, Dashboard, GpuPlacement, Injection, Mount, MountKind, OutputCommand,
     OutputEndpoint, Outputs, PlacementIntent, Resources, SecretKind, SecretNeed,
 };
+pub use chart::{Chart, ChartValue};
 pub use contract::{Contract, Observability, ObservedField};
 pub use delivery::{
     Artifact, ControlPlaneScope, ExecutionEngine, MemberRole, OperatingMode, Operation, Role, Rule, Source,

@@ -48,6 +48,7 @@ pub(super) fn find(document: &Value) -> Vec<FieldError> {
     });
     environments(document, &mut paths);
     parameters(document, &mut paths);
+    chart(&document["chart"], &mut paths);
     paths.sort();
     paths.dedup();
     paths.into_iter().map(|path| FieldError::new(path, CODE, ADVICE)).collect()
@@ -85,6 +86,44 @@ fn parameters(document: &Value, paths: &mut Vec<String>) {
         {
             paths.push(format!("{at}/type"));
         }
+    }
+}
+
+/// What a chart has as a default is read by everybody who reads the manifest, and what is set is stored.
+fn chart(chart: &Value, paths: &mut Vec<String>) {
+    let mut found = |place: &str, value: &Value, shown: Option<&str>| {
+        each_text(place, value, &mut |path, text| {
+            // An entry of a list is called like the list.
+            let name = path.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
+            if names_secret(name) && !is_harmless(text) {
+                paths.push(shown.unwrap_or(path).to_owned());
+            }
+        });
+    };
+    found("/chart/defaults", &chart["defaults"], None);
+    for (index, one) in chart["set"].as_array().into_iter().flatten().enumerate() {
+        for field in ["value", "literal"] {
+            let shown = format!("/chart/set/{index}/{field}");
+            found(one["path"].as_str().unwrap_or_default(), &one[field], Some(&shown));
+        }
+    }
+}
+
+/// Charts write `adminPassword` and `secretAccessKey`; what exists elsewhere (`existingSecret`) is a name.
+fn names_secret(name: &str) -> bool {
+    const KEYS: [&str; 4] = ["api", "access", "private", "secret"];
+    let mut spaced = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            spaced.push(' ');
+        }
+        spaced.push(if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' });
+    }
+    let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        ["existing", ..] | [] => false,
+        [.., before, "key"] => KEYS.contains(before),
+        [.., last] => TYPED_ENDS.iter().any(|end| end.eq_ignore_ascii_case(last)),
     }
 }
 

@@ -227,7 +227,7 @@ fn devices(component: &ComponentInput) -> Option<Deploy> {
 
 fn gaps(input: &RenderInput) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    if input.helm.is_some() {
+    if input.helm.is_some() && input.components.is_empty() {
         gaps.push(Gap::refuse("/helm", "chart_needs_cluster", "A node runs no charts."));
     }
     let egress = input.components.first().map(|component| component.egress);

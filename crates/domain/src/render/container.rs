@@ -82,7 +82,7 @@ fn gaps(input: &RenderInput) -> Vec<Gap> {
         let message = "The node agent runs one container by itself; several are a composition.";
         gaps.push(Gap::refuse("/components", "one_component_only", message));
     }
-    if input.helm.is_some() {
+    if input.helm.is_some() && input.components.is_empty() {
         gaps.push(Gap::refuse("/helm", "chart_needs_cluster", "A node runs no charts."));
     }
     for (index, component) in input.components.iter().enumerate() {

@@ -10,18 +10,21 @@
 //! Without a chart of the manifest's, the release is of `workload` (`apps/charts/workload`), and its values are exactly the
 //! objects that the Kubernetes renderer makes, held against a schema that is generated from the same types.
 
+mod readable;
 mod schema;
 mod subset;
 
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::input::{HelmRelease, RenderInput};
 use super::{Gap, Refusal, Rendered, check, kubernetes, shared, tree, yaml_file};
+use crate::FieldError;
 use crate::manifest::ExecutionEngine;
 use crate::text::member_at;
 
+pub use readable::unreadable;
 pub use subset::{CuratedSubset, check_values};
 
 /// Raised when the same input would give another output.
@@ -68,19 +71,35 @@ pub fn values_schema() -> Value {
     json!(generator.into_root_schema_for::<Values>())
 }
 
+/// A name is all that says which chart; where it is fetched from is never the manifest's to say.
+pub fn is_chart_name(name: &str) -> bool {
+    (1..=53).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// Texts that a chart of somebody else's must not get, with pointers into the values.
+pub fn check_texts(values: &Map<String, Value>) -> Vec<FieldError> {
+    let gaps = text_gaps("", values).into_iter();
+    gaps.map(|gap| FieldError::new(gap.path, gap.code, gap.message)).collect()
+}
+
+fn text_gaps(at: &str, values: &Map<String, Value>) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for (key, value) in values {
+        values_gaps(&member_at(at, key), key, value, &mut gaps);
+    }
+    gaps
+}
+
 fn chart_gaps(input: &RenderInput, chart: &HelmRelease) -> Vec<Gap> {
     let mut gaps = check::faults(input);
     gaps.extend(shared::check_identity(input));
-    let named = (1..=53).contains(&chart.chart.len())
-        && chart.chart.starts_with(|c: char| c.is_ascii_lowercase())
-        && chart.chart.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if !named {
+    if !is_chart_name(&chart.chart) {
         let message = "A chart's name is at most 53 of a-z, 0-9 and hyphens, and starts with a letter.";
         gaps.push(Gap::refuse("/helm/chart", "invalid_name", message));
     }
-    for (key, value) in &chart.values {
-        values_gaps(&member_at("/helm/values", key), key, value, &mut gaps);
-    }
+    gaps.extend(text_gaps("/helm/values", &chart.values));
     for index in 0..input.components.len() {
         let message = "The chart decides what runs; of this component only its endpoints count.";
         gaps.push(Gap::note(format!("/components/{index}"), "chart_decides", message));

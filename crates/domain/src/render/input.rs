@@ -29,7 +29,8 @@ pub struct RenderInput {
     /// From the start of the first container until every readiness probe has passed.
     pub readiness_deadline_seconds: u32,
     pub restart: RestartBudget,
-    /// A chart of somebody else's that decides what runs; without it, ours runs the components.
+    /// A chart of somebody else's that decides what runs on Helm; without it, ours runs the components. Other engines run
+    /// the components either way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<HelmRelease>,
 }

@@ -1,5 +1,6 @@
 //! The renderers through their public door: golden files, hostile texts in every field, laws for any input.
 
+mod chart;
 mod compose;
 mod container;
 mod corpus;

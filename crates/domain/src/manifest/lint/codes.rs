@@ -264,6 +264,11 @@ pub const CODES: &[Code] = &[
         "The variable steers the loader, the GPU runtime or the platform.",
         "choose another name, or leave it out: the platform sets what it needs itself",
     ),
+    error(
+        "schema_not_supported",
+        "A chart's schema has a rule, reference or pattern that the platform cannot judge.",
+        "say the rule with the keywords of the sentence, or leave it out of `chart.values_schema`: the chart itself still has it",
+    ),
     warning(
         "secret_in_environment",
         "A secret is put into a plain variable.",
@@ -278,6 +283,11 @@ pub const CODES: &[Code] = &[
         "smoke_missing",
         "No smoke test is declared.",
         "add one to `validation.smoke`, such as `{name: page, check: {kind: http, port: 8080, path: /}}`",
+    ),
+    error(
+        "template_in_value",
+        "A value for a chart holds `{{`, which the chart might run as a template.",
+        "write the text without `{{`; an expression is `${…}`",
     ),
     error(
         "ui_block_missing",
@@ -301,8 +311,8 @@ pub const CODES: &[Code] = &[
     ),
     error(
         "unsupported_chart",
-        "A Helm chart.",
-        "describe components and parameters in a manifest; `gpuaas app init` writes one to start from",
+        "A Helm chart in a place where none is taken.",
+        "describe components and parameters in a manifest, and name the chart in its block `chart`",
     ),
     error(
         "unsupported_compose_yaml",

@@ -8,7 +8,7 @@ use crate::expression::template::{Raw, split};
 use crate::expression::{Code, Expression, Fault, Span, Template, Type, Types};
 use crate::manifest::runtime::Container;
 use crate::manifest::walk::join;
-use crate::manifest::{FieldHint, Manifest, Scope, SmokeTest};
+use crate::manifest::{ChartValue, FieldHint, Manifest, Scope, SmokeTest};
 
 /// The parser is the slowest part of reading a manifest: a name, value or sign takes it some 3 µs, so that all of them take
 /// less than 50 ms.
@@ -39,6 +39,9 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     }
     for (index, test) in manifest.validation.iter().flat_map(|validation| &validation.smoke).enumerate() {
         lint.smoke(&format!("/validation/smoke/{index}"), test, &instance);
+    }
+    for (index, one) in manifest.chart.iter().flat_map(|chart| &chart.set).enumerate() {
+        lint.chart_value(&format!("/chart/set/{index}/value"), one, &instance);
     }
     for (name, hint) in manifest.ui_hints.iter().flat_map(|hints| &hints.fields) {
         lint.hint(&join("/ui_hints/fields", name), hint, &choices);
@@ -181,6 +184,15 @@ impl Lint<'_> {
                 }
                 Some(_) | None => {}
             }
+        }
+    }
+
+    /// A chart takes values of every type but secrets: what is rendered is stored and shown.
+    fn chart_value(&mut self, at: &str, one: &ChartValue, types: &Types) {
+        if let Some(text) = &one.value
+            && self.template(at, text, types) == Some(Type::Secret)
+        {
+            self.unfit(at, text, "No secret is a value of a chart, where others can read it.");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The rules of the platform over a manifest of good shape. All faults, each with its pointer; no value is repeated.
 
 mod advice;
+mod chart;
 mod class;
 mod codes;
 mod composition;
@@ -45,6 +46,7 @@ pub fn lint(manifest: &Manifest, registry: Option<&RegistryNames>) -> Vec<FieldE
     smoke::check(manifest, &mut faults);
     migrations::check(manifest, &mut faults);
     contract::check(manifest, &mut faults);
+    chart::check(manifest, &mut faults);
     expressions::check(manifest, &mut faults);
     super::tidy(faults.list)
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::*;
+use super::chart::charted;
 use super::{composition, registries, sample};
 
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
@@ -53,8 +54,8 @@ proptest! {
 
     /// what passes the walk is of the type, and every fault has a place in or beside the document.
     #[test]
-    fn any_change_is_judged_with_a_place(which in any::<bool>(), at in any::<prop::sample::Index>(), new in any_json()) {
-        let mut document = if which { sample() } else { composition() };
+    fn any_change_is_judged_with_a_place(which in 0..3_usize, at in any::<prop::sample::Index>(), new in any_json()) {
+        let mut document = [sample as fn() -> Value, composition, charted][which]();
         let mut all = Vec::new();
         pointers(&document, "", &mut all);
         *document.pointer_mut(at.get(&all[..]).as_str()).unwrap() = new;

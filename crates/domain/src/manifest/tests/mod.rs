@@ -2,6 +2,7 @@
 
 mod advice;
 mod apps;
+mod chart;
 mod codes;
 mod contract;
 mod diff;

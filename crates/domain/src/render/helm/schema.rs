@@ -18,7 +18,7 @@ const STEPS_PER_PATTERN: usize = 100;
 pub(super) const MAX_FAULTS: usize = 100;
 const NOT_SUPPORTED: &str = "schema_not_supported";
 /// These say nothing about a value.
-const ANNOTATIONS: &[&str] = &[
+pub(super) const ANNOTATIONS: &[&str] = &[
     "$schema",
     "$id",
     "$comment",

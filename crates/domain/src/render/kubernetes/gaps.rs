@@ -53,7 +53,7 @@ pub(super) fn find(input: &RenderInput) -> Vec<Gap> {
             gaps.push(Gap::note(format!("{at}/depends_on"), "no_start_order", message));
         }
     });
-    if input.helm.is_some() {
+    if input.helm.is_some() && input.components.is_empty() {
         gaps.push(Gap::refuse("/helm", "chart_needs_helm", "A chart is run by the Helm engine."));
     }
     let message = "The cluster restarts for ever with growing pauses; the platform counts and ends it.";
