@@ -53,10 +53,25 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result {
     let program = build(root)?;
     let kept = target_folder(root)?;
     let mut broken = Vec::new();
-    for target in wanted.targets {
-        println!("fuzz: {} for {} s", target.name, wanted.seconds);
-        if !fuzz(root, &kept, &program, target, wanted.seconds)? {
-            broken.push(target.name);
+    // Each works on one processor, so as many run at once as there are.
+    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    for targets in wanted.targets.chunks(at_once) {
+        let names: Vec<&str> = targets.iter().map(|target| target.name).collect();
+        println!("fuzz: {} for {} s", names.join(" and "), wanted.seconds);
+        let held = std::thread::scope(|scope| {
+            let run = |target: &&'static Target| {
+                let target = *target;
+                let (kept, program) = (&kept, &program);
+                (target, scope.spawn(move || fuzz(root, kept, program, target, wanted.seconds)))
+            };
+            let running: Vec<_> = targets.iter().map(run).collect();
+            let ended = running.into_iter().map(|(target, thread)| (target.name, thread.join()));
+            ended.collect::<Vec<_>>()
+        });
+        for (name, held) in held {
+            if !held.map_err(|_| format!("{name} could not be watched"))?? {
+                broken.push(name);
+            }
         }
     }
     if broken.is_empty() {

@@ -262,7 +262,8 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Planned>
     let bound = made.place(&mut checks)?;
     let node = target.node.ok_or_else(|| Error::internal("an active allocation without its node"))?;
     let mounts = mounts::plan(view, &profile, wish, node.id);
-    let mounts = checks.require(CheckName::Storage, mounts, |mounts| steps::stored(mounts))?;
+    let addons = report::addons(manifest, &composition);
+    let mounts = checks.require(CheckName::Storage, mounts, |mounts| steps::stored(mounts, &addons))?;
     let images = checks.require(CheckName::Artifacts, made.pin(&bound), steps::trusted)?;
     let endpoints = check_port(target, &composition, wish)
         .and_then(|()| endpoints(&composition, wish, view.public_ceiling));
@@ -305,7 +306,7 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Planned>
         mounts,
         prices: prices_at(target.prices, view.now).into_iter().cloned().collect(),
         components: made.components(&input, &images, &bound),
-        addons: report::addons(manifest, &composition),
+        addons,
         quote: report::quote(&composition, target, view.now),
         checks: checks.done(),
         engines: report::engines(&profile.engines, &input),

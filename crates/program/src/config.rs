@@ -116,6 +116,11 @@ pub fn for_each_setting<S: Settings>(mut visit: impl FnMut(&str, &Schema, &Schem
     collect(&root, &root, "", &mut visit);
 }
 
+/// A table on one line, as a file or a variable may have it.
+pub fn inline(table: &impl serde::Serialize) -> String {
+    toml::Value::try_from(table).map_or_else(|_| "{}".to_owned(), |value| value.to_string())
+}
+
 pub fn known_keys<S: Settings>() -> Vec<String> {
     let mut keys = Vec::new();
     for_each_setting::<S>(|key, _, _| keys.push(key.to_owned()));
@@ -124,10 +129,18 @@ pub fn known_keys<S: Settings>() -> Vec<String> {
 
 fn check_keys<S: Settings>(table: &Table) -> Result<()> {
     let known = known_keys::<S>();
+    let mut open = Vec::new();
+    // Names below such a setting are not ours.
+    for_each_setting::<S>(|key, _, target| {
+        if target.get("additionalProperties").is_some_and(Schema::is_object) {
+            open.push(format!("{key}."));
+        }
+    });
     let mut wrong = Vec::new();
     walk(table, "", &mut |path: &str| {
         let is_section = known.iter().any(|key| key.starts_with(&format!("{path}.")));
-        if known.iter().any(|key| key == path) || is_section {
+        let is_open = open.iter().any(|key| path.starts_with(key.as_str()));
+        if known.iter().any(|key| key == path) || is_section || is_open {
             return;
         }
         let hint = gpuaas_domain::text::nearest(path, known.iter().map(String::as_str)).map_or_else(

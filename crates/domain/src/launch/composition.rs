@@ -12,6 +12,9 @@ use crate::launch_form::resolution::{Around, Resolved, resolve};
 use crate::manifest::{Component, ComponentClass, Manifest, Profile};
 use crate::text::{cpus, nearest};
 
+/// More than any profile has of either.
+const MOST_ASKED: usize = 32;
+
 /// The least that any engine gives a container.
 const LEAST_CPU_MILLIS: i64 = 10;
 const LEAST_MEMORY_MIB: i64 = 6;
@@ -147,6 +150,13 @@ fn chosen_addons<'p>(manifest: &'p Manifest, wish: &Wish) -> (Vec<ChosenAddon<'p
     let mut faults = Vec::new();
     let mut on: Vec<Option<Vec<&'p str>>> = vec![None; manifest.addons.len()];
     let mut asked = Vec::new();
+    if wish.addons.len() > MOST_ASKED || wish.lanes.len() > MOST_ASKED {
+        // Told once, whatever was sent: an answer is not as long as its question.
+        let (path, what) =
+            if wish.addons.len() > MOST_ASKED { ("/addons", "add-ons") } else { ("/lanes", "lanes") };
+        let sentence = format!("At most {MOST_ASKED} {what} can be asked for.");
+        return (Vec::new(), vec![FieldError::new(path, "out_of_range", sentence)]);
+    }
     for (index, name) in wish.addons.iter().enumerate() {
         if let Some(found) = find(name) {
             asked.push(found);

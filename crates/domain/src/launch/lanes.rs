@@ -31,6 +31,9 @@ pub struct LaneWish {
     pub gpu_indices: Option<Vec<i64>>,
 }
 
+/// Names that nobody has are told up to here.
+const MOST_TOLD: usize = 32;
+
 fn pointer(lane: &str) -> String {
     member_at("/lanes", lane)
 }
@@ -40,6 +43,7 @@ pub(super) fn unknown(parts: &[Part<'_>], wish: &Wish) -> Vec<FieldError> {
     let known: Vec<&str> = parts.iter().filter_map(Part::lane).collect();
     let unknown = wish.lanes.keys().filter(|name| !known.contains(&name.as_str()));
     unknown
+        .take(MOST_TOLD)
         .map(|name| {
             let hint = match nearest(name, known.iter().copied()) {
                 Some(near) => format!(" Did you mean {near}?"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::composition::{Composition, Part};
-use super::report::{CheckName, Checks, PlannedComponent, failed, is_available};
+use super::report::{CheckName, Checks, PlannedAddon, PlannedComponent, failed, is_available};
 use super::{
     PlannedArtifact, PlannedMount, Target, View, Wish, evaluated, has_private_port, images, lanes, report,
     target,
@@ -290,16 +290,17 @@ pub(super) fn valued(composition: &Composition<'_>) -> Told {
     (message, json!({ "values": composition.resolved.values.len(), "components": running, "addons": addons }))
 }
 
-pub(super) fn stored(mounts: &[PlannedMount]) -> Told {
-    let message = if mounts.is_empty() {
-        "It has no places for storage.".to_owned()
-    } else {
-        let each = mounts.iter().map(|mount| match &mount.volume_name {
-            Some(volume) => format!("{} is volume {volume}", mount.path),
-            None => format!("{} is scratch and ends with the instance", mount.path),
-        });
-        format!("{}.", each.collect::<Vec<_>>().join("; "))
-    };
+/// The places of the profile, and what add-ons take of the node's disk beside them.
+pub(super) fn stored(mounts: &[PlannedMount], addons: &[PlannedAddon]) -> Told {
+    let each = mounts.iter().map(|mount| match &mount.volume_name {
+        Some(volume) => format!("{} is volume {volume}", mount.path),
+        None => format!("{} is scratch and ends with the instance", mount.path),
+    });
+    let kept = addons.iter().filter_map(|addon| Some((addon, addon.storage_mib?)));
+    let kept = kept.map(|(addon, mib)| format!("{} takes {mib} MiB of scratch", addon.name));
+    let told: Vec<String> = each.chain(kept).collect();
+    let message =
+        if told.is_empty() { "It keeps nothing.".to_owned() } else { format!("{}.", told.join("; ")) };
     let places: serde_json::Map<String, Value> =
         mounts.iter().map(|mount| (mount.name.clone(), json!(mount.volume_name))).collect();
     (message, Value::Object(places))

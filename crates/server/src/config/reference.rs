@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gpuaas_program::config::for_each_setting;
+use gpuaas_program::config::{for_each_setting, inline};
 use serde_json::Value;
 
 use super::Config;
@@ -79,6 +79,7 @@ fn values(config: &Config) -> Vec<(String, String)> {
         ("launch.dispatch_deadline_seconds", config.launch.dispatch_deadline_seconds.to_string()),
         ("launch.release_deadline_seconds", config.launch.release_deadline_seconds.to_string()),
         ("launch.task_key_overlap_seconds", config.launch.task_key_overlap_seconds.to_string()),
+        ("launch.defaults", inline(&config.launch.defaults)),
         ("registry.host", quote(&config.registry.host)),
         ("registry.also", quote(&config.registry.also)),
         ("registry.root", quote(&config.registry.root)),
@@ -177,6 +178,19 @@ mod tests {
         sorted.sort();
         assert_eq!(sorted, known);
         assert!(settings().iter().all(|setting| !setting.about.is_empty()));
+    }
+
+    /// B-01: values that forms begin with are given by app and parameter, in a table or in a variable.
+    #[test]
+    fn forms_may_begin_with_values_of_the_site() {
+        let table = "[launch.defaults.jupyterlab]\npackages = [\"numpy\"]\nidle-minutes = 30";
+        let config: Config = super::super::from_parts(table, []).unwrap();
+        assert_eq!(config.launch.defaults["jupyterlab"]["packages"][0], "numpy");
+        assert!(show(&config).contains("idle-minutes = 30"), "{}", show(&config));
+        let variable = ("GPUAAS__LAUNCH__DEFAULTS".to_owned(), "{ lab = { workers = 4 } }".to_owned());
+        let config: Config = super::super::from_parts("", [variable]).unwrap();
+        assert_eq!(config.launch.settings().defaults["lab"]["workers"], 4);
+        assert!(super::super::from_parts("[launch.default.lab]\nworkers = 4", []).is_err());
     }
 
     /// N-06: `config show` masks the password in the database address.

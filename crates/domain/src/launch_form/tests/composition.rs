@@ -90,6 +90,11 @@ fn an_unknown_add_on_or_lane_is_told() {
     assert_eq!(told, [("/addons/1", "unknown_addon"), ("/lanes/c", "unknown_lane")]);
     assert!(error.field_errors()[0].message.contains("Did you mean dashboards?"));
     assert_eq!(error.params()["check"], "values");
+    let flood = Wish { addons: vec!["x".to_owned(); 10_000], ..Wish::default() };
+    assert_eq!(scene.plan(0, &flood).unwrap_err().field_errors().len(), 1);
+    let lanes = (0..10_000).map(|number| (format!("lane-{number}"), LaneWish::default())).collect();
+    let flood = Wish { lanes, ..Wish::default() };
+    assert!(scene.plan(0, &flood).unwrap_err().field_errors().len() < 40);
 }
 
 /// A component whose condition does not hold is not there, and takes nothing.
