@@ -73,7 +73,7 @@ fn one_line(error: &toml::de::Error) -> String {
 }
 
 /// Environment values are TOML values where they can be, else strings: `8080`, `true`, `[{vendor = "amd", …}]`,
-/// `127.0.0.1:80` and `/some/path` all work.
+/// `{lab = {workers = 4}}`, `127.0.0.1:80` and `/some/path` all work.
 fn place(table: &mut Table, path: &[String], text: &str) -> std::result::Result<(), String> {
     let Some((last, sections)) = path.split_last() else {
         return Err("names no setting".into());
@@ -87,7 +87,7 @@ fn place(table: &mut Table, path: &[String], text: &str) -> std::result::Result<
             .ok_or_else(|| format!("{section} is a setting, not a section"))?;
     }
     let value = match text.parse::<Value>() {
-        Ok(value @ (Value::Integer(_) | Value::Boolean(_) | Value::Array(_))) => value,
+        Ok(value @ (Value::Integer(_) | Value::Boolean(_) | Value::Array(_) | Value::Table(_))) => value,
         _ => Value::String(text.to_owned()),
     };
     here.insert(last.clone(), value);
