@@ -234,7 +234,7 @@ mod tests {
 
             let values = std::fs::read(folder.join("values.test.yaml")).unwrap();
             let values = tree(&values, Format::Yaml).unwrap();
-            let resolved = resolve(&manifest, values.as_object().unwrap(), Around::default());
+            let resolved = resolve(&manifest, values["values"].as_object().unwrap(), Around::default());
             assert_eq!(resolved.faults, [], "{}", template.name);
         }
     }

@@ -90,6 +90,9 @@ pub(crate) async fn run(app: &App, args: RenderArgs) -> Result<()> {
         gaps: rendered.gaps.into_iter().map(PlannedGap::from).collect(),
     };
     if app.printer.is_json() {
+        if let Some(folder) = &args.into {
+            write(folder, &record.files)?;
+        }
         return app.printer.value(&record);
     }
     show(app, &record.files, args.into.as_deref())?;
@@ -147,23 +150,41 @@ fn cannot_say(engine: ExecutionEngine, refusal: &render::Refusal) -> Failure {
 
 /// One file as it is, several under their names, or all into a folder.
 fn show(app: &App, files: &[RenderedFile], into: Option<&Path>) -> Result<()> {
-    let Some(folder) = into else {
-        for file in files {
-            if files.len() > 1 {
-                app.printer.line(&format!("# {}", file.name))?;
-            }
-            app.printer.script(file.bytes.trim_end_matches('\n'))?;
-        }
-        return Ok(());
-    };
+    if let Some(folder) = into {
+        return write(folder, files)?
+            .iter()
+            .try_for_each(|path| app.printer.line(&path.display().to_string()));
+    }
     for file in files {
-        let path = folder.join(&file.name);
+        if files.len() > 1 {
+            // One stream of documents, as `kubectl apply -f -` reads it.
+            app.printer.line("---")?;
+            app.printer.line(&format!("# {}", file.name))?;
+        }
+        app.printer.script(&format!("{}\n", file.bytes.trim_end_matches('\n')))?;
+    }
+    Ok(())
+}
+
+/// The paths of what was written. Names are our own: a folder deep at most, never upwards.
+fn write(folder: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for file in files {
+        let name = Path::new(&file.name);
+        if !name.components().all(|part| matches!(part, std::path::Component::Normal(_))) {
+            return Err(Failure::new(
+                Exit::No,
+                "invalid_name",
+                format!("{:?} is no name of a file", file.name),
+            ));
+        }
+        let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).map_err(|source| Failure::file("make", parent, &source))?;
         std::fs::write(&path, &file.bytes).map_err(|source| Failure::file("write", &path, &source))?;
-        app.printer.line(&path.display().to_string())?;
+        written.push(path);
     }
-    Ok(())
+    Ok(written)
 }
 
 fn verify(app: &App, path: &Path) -> Result<()> {

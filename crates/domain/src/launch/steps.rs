@@ -197,7 +197,7 @@ pub(super) fn operation(manifest: &Manifest) -> Result<(OperatingMode, ControlPl
     }
 }
 
-/// The first engine of the profile that this platform has; without one, the first that could say it all.
+/// The first engine of the profile that this platform has; without one, the first that can say it all.
 pub(super) fn choose_engine(
     profile: &Profile,
     input: &RenderInput,
@@ -220,7 +220,8 @@ pub(super) fn choose_engine(
         count => format!("The launch has {count} components; no engine of this platform runs several yet."),
     };
     checks.note(CheckName::Engine, false, message, evidence);
-    Ok(*first)
+    let preview = RenderInput { identity: input.identity.clone().as_preview(), ..input.clone() };
+    Ok(*profile.engines.iter().find(|engine| render(**engine, &preview).is_ok()).unwrap_or(first))
 }
 
 /// What the engine is given, and its digest.

@@ -325,6 +325,12 @@ fn every_listed_engine_says_what_it_cannot_express() {
     );
     assert_eq!(plan.execution_engine, "docker_compose");
     assert_eq!(plan.rendered_digest, plan.engines[0].digest.clone().unwrap());
+    // One network for all is Compose's own limit: it is told, and the next engine is taken.
+    let mut mixed = stack();
+    mixed["components"][1]["egress"] = json!("internet");
+    let plan = Scene::of(&mixed).plan(0, &wish(&[])).unwrap();
+    assert_eq!((plan.engines[0].renders, plan.execution_engine.as_str()), (false, "kubernetes"));
+    assert!(plan.engines[0].gaps.iter().any(|gap| gap.code == "mixed_egress"));
 }
 
 /// B-01, C-07: the project's default stands before the site's, and that before the app's; what the profile does not take is
