@@ -171,7 +171,9 @@ fn write(folder: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for file in files {
         let name = Path::new(&file.name);
-        if !name.components().all(|part| matches!(part, std::path::Component::Normal(_))) {
+        if file.name.is_empty()
+            || !name.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+        {
             return Err(Failure::new(
                 Exit::No,
                 "invalid_name",
@@ -206,7 +208,12 @@ fn verify(app: &App, path: &Path) -> Result<()> {
             }
             ("rederived", "rendering the input again gives the same bytes")
         }
-        Ok(_) | Err(_) => (
+        Err(_) => return mismatch("the input cannot be rendered"),
+        // Nothing of ours was ever rendered by a version that is yet to come.
+        Ok(again) if !(1..again.renderer_version).contains(&record.renderer_version) => {
+            return mismatch("there is no such version of the renderer");
+        }
+        Ok(_) => (
             "stored_bytes",
             "the renderer has another version by now; only the stored bytes were held against their digest",
         ),

@@ -112,7 +112,7 @@ pub(crate) fn compose<'p>(
     let (manifest, existing) = (view.manifest, view.existing);
     let (addons, mut faults) = chosen_addons(manifest, wish);
     let mut parts = parts(manifest, profile, &addons);
-    faults.extend(give_gpus(profile, &mut parts, wish));
+    faults.extend(give_gpus(&mut parts, wish));
     let (mut core, out_of_bounds) = target::needs(profile, wish, target, existing);
     if parts.iter().any(|part| part.lane().is_some()) {
         // Lanes say themselves what they take; the total is what they come to.
@@ -130,6 +130,9 @@ pub(crate) fn compose<'p>(
         if part.component.when.as_deref().is_some_and(|when| !holds(when, &known, &mut budget)) {
             part.idle = Some(Idle::ConditionDoesNotHold);
         }
+    }
+    if parts.iter().all(|part| part.lane().is_none()) {
+        give_all(profile, &mut parts, wish);
     }
     faults.extend(share(&mut core, wish, target, &mut parts));
     let total = sum(parts.iter());
@@ -215,17 +218,11 @@ fn parts<'p>(manifest: &'p Manifest, profile: &'p Profile, chosen: &[ChosenAddon
     profile.components.iter().map(part).collect()
 }
 
-/// How many devices each component gets. Where none declares its own, the first primary component has them all.
-fn give_gpus(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) -> Vec<FieldError> {
+/// How many devices each lane gets. Where none declares its own, [`give_all`] follows once it is known what runs.
+fn give_gpus(parts: &mut [Part<'_>], wish: &Wish) -> Vec<FieldError> {
     let mut faults = lanes::unknown(parts, wish);
     let lanes: Vec<usize> = (0..parts.len()).filter(|index| parts[*index].lane().is_some()).collect();
     if lanes.is_empty() {
-        let count = wish.gpu_count.or(profile.gpu_count.default).unwrap_or(0);
-        let primary = |part: &&mut Part<'_>| part.component.class == ComponentClass::Primary && part.runs();
-        if let Some(part) = parts.iter_mut().find(primary) {
-            part.gpu_count = count;
-            part.tensor_parallel = lanes::degree(part.component, None, count);
-        }
         return faults;
     }
     for &index in &lanes {
@@ -248,6 +245,16 @@ fn give_gpus(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) -> Vec<Fiel
         }
     }
     faults
+}
+
+/// All devices to the first primary component that runs, or to the first of any class.
+fn give_all(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) {
+    let count = wish.gpu_count.or(profile.gpu_count.default).unwrap_or(0);
+    let rank = |part: &&mut Part<'_>| part.component.class != ComponentClass::Primary;
+    if let Some(part) = parts.iter_mut().filter(|part| part.runs()).min_by_key(rank) {
+        part.gpu_count = count;
+        part.tensor_parallel = lanes::degree(part.component, None, count);
+    }
 }
 
 /// What conditions of components see: the node and its devices, but not which of them is whose.

@@ -110,6 +110,22 @@ fn a_condition_takes_a_component_away() {
     assert_eq!(idle.why_not.as_deref(), Some("Its condition does not hold for what was chosen."));
 }
 
+/// B-07: devices that no lane claims are those of the first primary component that runs, whatever its condition took away.
+#[test]
+fn devices_follow_what_runs() {
+    let mut manifest = stack();
+    for index in [1, 3] {
+        let component = manifest["components"][index].as_object_mut().unwrap();
+        for member in ["gpu_count", "lane", "tensor_parallel"] {
+            component.remove(member);
+        }
+    }
+    manifest["components"][1]["when"] = json!("params.context < 1000");
+    let plan = Scene::of(&manifest).plan(0, &Wish { gpu_count: Some(4), ..wish(&[]) }).unwrap();
+    assert_eq!(names(&plan), ["gateway", "lane-b"]);
+    assert_eq!((plan.components[1].gpus.len(), plan.gpus.len()), (4, 4));
+}
+
 /// A-17, B-07: the app's own components share what was chosen, add-ons come on top.
 #[test]
 fn totals_are_shared_by_minima_and_the_rest_goes_to_primary_components() {

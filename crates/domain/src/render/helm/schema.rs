@@ -12,7 +12,7 @@ use crate::text::member_at;
 
 const MAX_DEPTH: usize = 64;
 /// Rules looked at, in all: without it a short schema whose branches lead back to itself keeps a machine busy for years.
-const MAX_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 200_000;
 /// What reading a pattern costs beside looking at a rule.
 const STEPS_PER_PATTERN: usize = 100;
 pub(super) const MAX_FAULTS: usize = 100;
@@ -142,7 +142,11 @@ impl<'a> Judge<'a> {
                 self.unless(is_of(value, of), at, "wrong_type", &format!("This must be {}.", kinds(of)));
             }
             "enum" => {
-                let good = of.as_array().is_some_and(|allowed| allowed.iter().any(|one| same(one, value)));
+                let allowed = branches(of);
+                if !self.step(allowed.len()) {
+                    return;
+                }
+                let good = allowed.iter().any(|one| same(one, value));
                 self.unless(good, at, "invalid_value", "This is none of the values that the chart takes.");
             }
             "const" => self.unless(same(of, value), at, "invalid_value", "The chart takes one value here."),
@@ -291,7 +295,9 @@ impl<'a> Judge<'a> {
     }
 
     fn matching(&mut self, at: &str, map: &Map<String, Value>, pattern: &str, of: &'a Value, depth: usize) {
-        self.step(STEPS_PER_PATTERN);
+        if !self.step(STEPS_PER_PATTERN + map.len()) {
+            return;
+        }
         let Some(pattern) = compile(pattern) else {
             return self.fault(at, NOT_SUPPORTED, "The chart's pattern cannot be read.");
         };
@@ -301,8 +307,12 @@ impl<'a> Judge<'a> {
     }
 
     fn required(&mut self, at: &str, map: &Map<String, Value>, names: &Value) {
-        for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            self.unless(map.contains_key(name), &member_at(at, name), "missing_field", "This is needed.");
+        if !self.step(branches(names).len()) {
+            return;
+        }
+        let names = branches(names).iter().filter_map(Value::as_str);
+        for name in names.filter(|name| !map.contains_key(*name)).take(MAX_FAULTS) {
+            self.fault(&member_at(at, name), "missing_field", "This is needed.");
         }
     }
 }
