@@ -72,11 +72,13 @@ pub fn table_names() -> Vec<&'static str> {
 
 /// The columns of a table with the token of their type, as the migrations declare them.
 pub fn columns(table: &str) -> Vec<(&'static str, &'static str)> {
-    let opening = format!("CREATE TABLE {table} (");
-    SET.iter()
-        .flat_map(|(_, _, text)| {
-            text.lines().skip_while(|line| *line != opening).skip(1).take_while(|line| !line.starts_with(')'))
-        })
+    let (opening, added) = (format!("CREATE TABLE {table} ("), format!("ALTER TABLE {table} ADD COLUMN "));
+    let made = SET.iter().flat_map(|(_, _, text)| {
+        text.lines().skip_while(|line| *line != opening).skip(1).take_while(|line| !line.starts_with(')'))
+    });
+    let later =
+        SET.iter().flat_map(|(_, _, text)| text.lines()).filter_map(|line| line.strip_prefix(added.as_str()));
+    made.chain(later)
         .filter_map(|line| {
             let (name, rest) = line.trim().split_once(' ')?;
             let token = rest.strip_prefix("{{")?.split_once("}}")?.0;
