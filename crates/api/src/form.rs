@@ -40,7 +40,7 @@ impl From<(Form, Choices)> for AppForm {
             app_version: Some(choices.version),
             name: choices.name,
             target_allocation_id: choices.allocation,
-            resources: (resources != ResourceWish::default()).then_some(resources),
+            resources: (!resources.is_empty()).then_some(resources),
             host_port: choices.host_port,
             access: choices.access,
             mounts: mounts(&choices.mounts),

@@ -15,7 +15,7 @@ use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::artifact::TrustState;
 use gpuaas_domain::ids::{AllocationId, AppVersionId, InstanceId, NodeId, ProjectId, RevisionId, TenantId};
 use gpuaas_domain::instance::{ControlPlaneScope, MemberRole, OperatingMode, RuntimeBackend};
-pub use gpuaas_domain::launch::LaneWish;
+pub use gpuaas_domain::launch::{LaneWish, ResourceWish};
 use gpuaas_domain::launch::{Plan, PlannedGap};
 use gpuaas_domain::lifecycle::{Operation, Status};
 use gpuaas_domain::manifest::{ExecutionEngine, MountKind};
@@ -106,21 +106,6 @@ pub struct PlacementIntent {
 pub struct MemberIntent {
     pub role: MemberRole,
     pub allocation_id: AllocationId,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResourceWish {
-    #[schemars(range(max = 64))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_count: Option<u32>,
-    /// Thousandths of a processor.
-    #[schemars(range(min = 1, max = 4_096_000))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_millis: Option<u32>,
-    #[schemars(range(min = 6, max = 67_108_864))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_mib: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

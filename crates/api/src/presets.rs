@@ -1,6 +1,6 @@
 //! Presets of launch forms on the wire.
 
-pub use gpuaas_domain::preset::{Preset, PresetChoices, PresetResources};
+pub use gpuaas_domain::preset::{Preset, PresetChoices};
 
 use gpuaas_domain::text::Slug;
 use schemars::JsonSchema;

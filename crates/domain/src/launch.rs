@@ -72,6 +72,28 @@ pub struct Wish {
     pub lanes: BTreeMap<String, LaneWish>,
 }
 
+/// The amounts that are asked for; what is left out is as the profile has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceWish {
+    #[schemars(range(max = 64))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_count: Option<u32>,
+    /// Thousandths of a processor.
+    #[schemars(range(min = 1, max = 4_096_000))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<u32>,
+    #[schemars(range(min = 6, max = 67_108_864))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+}
+
+impl ResourceWish {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The version that is to run and the rules it runs under, as of one moment.
 pub struct View<'a> {
     pub version_id: AppVersionId,
@@ -257,6 +279,10 @@ pub fn plan(view: &View<'_>, target: Target<'_>, wish: &Wish) -> Result<Planned>
     let mut faults = composition.faults.clone();
     faults.extend(mounts::faults(view, &profile, wish));
     let accepted = if faults.is_empty() { Ok(()) } else { Err(values::refusal(faults)) };
+    let accepted = accepted.and_then(|()| match composition.running().next() {
+        Some(_) => Ok(()),
+        None => Err(steps::nothing_runs()),
+    });
     checks.require(CheckName::Values, accepted, |()| steps::valued(&composition))?;
     let made = Making { view, target, wish, profile: &profile, composition: &composition };
     let bound = made.place(&mut checks)?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::AccessMode;
 use crate::ids::{PresetId, ProjectId, TenantId};
-use crate::launch::{LaneWish, Wish};
+use crate::launch::{LaneWish, ResourceWish, Wish};
 use crate::launch_form::values;
 use crate::manifest::{Manifest, ParameterOwner, looks_like_secret};
 use crate::text::member_at;
@@ -17,6 +17,9 @@ use crate::{Error, FieldError, Result, Timestamp};
 
 /// What a preset may be in all, as JSON.
 const MAX_BYTES: usize = 32 * 1024;
+/// Add-ons, lanes, places or endpoints of one.
+const MAX_NAMES: usize = 32;
+const MAX_NAME: usize = 40;
 
 /// What somebody keeps of a form. It is judged when it is used: the app may have another version by then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,8 +33,8 @@ pub struct PresetChoices {
     #[schemars(length(max = 32))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lanes: BTreeMap<String, LaneWish>,
-    #[serde(default, skip_serializing_if = "PresetResources::is_empty")]
-    pub resources: PresetResources,
+    #[serde(default, skip_serializing_if = "ResourceWish::is_empty")]
+    pub resources: ResourceWish,
     #[schemars(length(max = 32))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mounts: BTreeMap<String, MountSource>,
@@ -41,27 +44,6 @@ pub struct PresetChoices {
     #[schemars(length(max = 40))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PresetResources {
-    #[schemars(range(max = 64))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_count: Option<u32>,
-    /// Thousandths of a processor.
-    #[schemars(range(min = 1, max = 4_096_000))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_millis: Option<u32>,
-    #[schemars(range(min = 6, max = 67_108_864))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_mib: Option<u32>,
-}
-
-impl PresetResources {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl From<PresetChoices> for Wish {
@@ -108,31 +90,57 @@ impl Preset {
     }
 }
 
-/// Whether this may be kept: not too much, and nothing that looks like a secret.
+/// Whether this may be kept: within what the API says of it, and nothing that looks like a secret, be it a value or a name.
+/// Names go into the trail, from which nothing is ever taken.
 pub fn check(choices: &PresetChoices) -> Result<()> {
-    let mut faults: Vec<FieldError> = choices
-        .values
-        .iter()
-        .filter(|(_, value)| holds_secret(value))
-        .map(|(name, _)| {
-            let sentence =
-                "This looks like a secret. Presets are read by the whole project; name a secret instead.";
-            FieldError::new(member_at("/choices/values", name), values::RAW_SECRET, sentence)
-        })
-        .collect();
+    let mut faults = Vec::new();
+    let sentence = "This looks like a secret. Presets are read by the whole project; name a secret instead.";
+    for (name, value) in &choices.values {
+        if looks_like_secret(name) || holds_secret(value) {
+            faults.push(FieldError::new(shown("/choices/values", name), values::RAW_SECRET, sentence));
+        }
+    }
+    let names = [
+        ("/choices/values", choices.values.keys().collect::<Vec<_>>()),
+        ("/choices/addons", choices.addons.iter().collect()),
+        ("/choices/lanes", choices.lanes.keys().collect()),
+        ("/choices/mounts", choices.mounts.keys().collect()),
+        ("/choices/access", choices.access.keys().collect()),
+        ("/choices/variant", choices.variant.iter().collect()),
+    ];
+    for (path, names) in names {
+        if path != "/choices/values" && names.iter().any(|name| looks_like_secret(name)) {
+            faults.push(FieldError::new(path, values::RAW_SECRET, sentence));
+        }
+        if names.iter().any(|name| name.len() > MAX_NAME) {
+            let sentence = format!("A name is at most {MAX_NAME} characters.");
+            faults.push(FieldError::new(path, "out_of_range", sentence));
+        }
+        if path != "/choices/values" && names.len() > MAX_NAMES {
+            faults.push(FieldError::new(path, "out_of_range", format!("At most {MAX_NAMES} of them.")));
+        }
+    }
     let size = serde_json::to_vec(choices).map_or(usize::MAX, |bytes| bytes.len());
     if size > MAX_BYTES {
         let sentence = format!("A preset is at most {MAX_BYTES} bytes of JSON.");
         faults.push(FieldError::new("/choices", "too_large", sentence));
     }
+    faults.truncate(MAX_NAMES);
     if faults.is_empty() { Ok(()) } else { Err(Error::fields(faults)) }
+}
+
+/// The place of a value; a name that may be a secret is not repeated.
+fn shown(at: &str, name: &str) -> String {
+    if looks_like_secret(name) { at.to_owned() } else { member_at(at, name) }
 }
 
 fn holds_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => looks_like_secret(text),
         Value::Array(items) => items.iter().any(holds_secret),
-        Value::Object(members) => members.values().any(holds_secret),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| looks_like_secret(name) || holds_secret(value))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -4918,7 +4918,7 @@ export interface components {
             mounts?: {
                 [key: string]: components["schemas"]["MountSource"];
             };
-            resources?: components["schemas"]["PresetResources"];
+            resources?: components["schemas"]["ResourceWish"];
             values?: {
                 [key: string]: unknown;
             };
@@ -4935,17 +4935,6 @@ export interface components {
             cursor?: string | null;
             /** Format: uint32 */
             limit?: number | null;
-        };
-        PresetResources: {
-            /**
-             * Format: uint32
-             * @description Thousandths of a processor.
-             */
-            cpu_millis?: number | null;
-            /** Format: uint32 */
-            gpu_count?: number | null;
-            /** Format: uint32 */
-            memory_mib?: number | null;
         };
         /** @description What is left out stays. */
         PresetUpdate: {
@@ -5263,6 +5252,7 @@ export interface components {
             /** Format: int64 */
             value: number;
         };
+        /** @description The amounts that are asked for; what is left out is as the profile has it. */
         ResourceWish: {
             /**
              * Format: uint32
@@ -6043,7 +6033,6 @@ export type Preset = components['schemas']['Preset'];
 export type PresetChoices = components['schemas']['PresetChoices'];
 export type PresetId = components['schemas']['PresetId'];
 export type PresetQuery = components['schemas']['PresetQuery'];
-export type PresetResources = components['schemas']['PresetResources'];
 export type PresetUpdate = components['schemas']['PresetUpdate'];
 export type Price = components['schemas']['Price'];
 export type PriceId = components['schemas']['PriceId'];

@@ -1,5 +1,6 @@
 //! `gpuaas render`: what an engine is given, without a platform or of an instance, and whether stored bytes are right.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -161,7 +162,13 @@ fn show(app: &App, files: &[RenderedFile], into: Option<&Path>) -> Result<()> {
             app.printer.line("---")?;
             app.printer.line(&format!("# {}", file.name))?;
         }
-        app.printer.script(&format!("{}\n", file.bytes.trim_end_matches('\n')))?;
+        let text = file.bytes.trim_end_matches('\n');
+        // Somebody's values are in it: a program gets the exact bytes, a terminal nothing that could drive it.
+        if std::io::stdout().is_terminal() {
+            app.printer.text(text)?;
+        } else {
+            app.printer.script(&format!("{text}\n"))?;
+        }
     }
     Ok(())
 }

@@ -68,13 +68,11 @@ pub async fn create(ctx: &OpContext, project: ProjectId, new: NewPreset) -> Resu
         version: 1,
         updated_at: at,
     };
-    if preset.is_default {
-        take_over(&mut tx, &preset).await?;
-    }
+    let former = if preset.is_default { take_over(&mut tx, &preset).await? } else { None };
     tx.insert_preset(&preset).await?;
     let change = Change::new(ctx.route.action, object(&preset))
-        .after(preset.audit_view())
-        .event(EventType::PresetChanged, view(&preset));
+        .after(with_former(preset.audit_view(), former))
+        .event(EventType::PresetChanged, with_former(view(&preset), former));
     Ok(Prepared::new(tx, change, preset))
 }
 
@@ -95,14 +93,13 @@ pub async fn update(
         choices: change.choices.unwrap_or_else(|| before.choices.clone()),
         ..before.clone()
     };
-    if after.is_default && !before.is_default {
-        take_over(&mut tx, &after).await?;
-    }
+    let becomes_default = after.is_default && !before.is_default;
+    let former = if becomes_default { take_over(&mut tx, &after).await? } else { None };
     let after = tx.update_preset(after).await?;
     let change = Change::new(ctx.route.action, object(&after))
         .before(before.audit_view())
-        .after(after.audit_view())
-        .event(EventType::PresetChanged, view(&after));
+        .after(with_former(after.audit_view(), former))
+        .event(EventType::PresetChanged, with_former(view(&after), former));
     Ok(Prepared::new(tx, change, after))
 }
 
@@ -125,13 +122,19 @@ async fn load(ctx: &OpContext, permit: &Permit, project: ProjectId, id: PresetId
     Ok((tx, preset))
 }
 
-/// One default for an app: the one before steps back.
-async fn take_over(tx: &mut Tx, next: &Preset) -> Result<()> {
+/// One default for an app: the one before steps back, and is named in what is told of the next.
+async fn take_over(tx: &mut Tx, next: &Preset) -> Result<Option<PresetId>> {
     let former = tx.find_default_preset(next.project_id, &next.app_slug).await?;
-    if let Some(former) = former.filter(|former| former.id != next.id) {
-        tx.update_preset(Preset { is_default: false, ..former }).await?;
+    let Some(former) = former.filter(|former| former.id != next.id) else { return Ok(None) };
+    let former = tx.update_preset(Preset { is_default: false, ..former }).await?;
+    Ok(Some(former.id))
+}
+
+fn with_former(mut told: Value, former: Option<PresetId>) -> Value {
+    if let Some(former) = former {
+        told["former_default"] = json!(former);
     }
-    Ok(())
+    told
 }
 
 /// What stands where nobody chose, for an app in a project.

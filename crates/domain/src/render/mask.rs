@@ -1,48 +1,126 @@
 //! What people may look at: the input without anything that looks like a secret. Secrets proper are only names in it; this
 //! is about what somebody typed into an ordinary field.
 
+use gpuaas_agent_protocol::spec::{Check, Probe};
+use serde_json::Value;
+
 use super::RenderInput;
 use crate::manifest::looks_like_secret;
+use crate::text::member_at;
 
 /// Stands where something is masked.
 pub(super) const MASK: &str = "(masked)";
 
-/// Parts of a variable's name that say what is in it.
-const TELLING: &[&str] =
-    &["PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL"];
+/// Parts of a name that say what is in it.
+const TELLING: &[&str] = &[
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "SECRET",
+    "TOKEN",
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_KEY",
+    "ACCESSKEY",
+    "PRIVATE_KEY",
+    "PRIVATEKEY",
+    "CREDENTIAL",
+];
+/// The last words of such a name.
+const TELLING_ENDS: &[&str] = &["_PASS", "_PWD"];
 
 /// The input to look at, and the pointers to what is masked.
 pub fn masked(input: &RenderInput) -> (RenderInput, Vec<String>) {
     let (mut shown, mut pointers) = (input.clone(), Vec::new());
     for (index, component) in shown.components.iter_mut().enumerate() {
-        for (at, variable) in component.env.iter_mut().enumerate() {
-            if is_telling(&variable.name) || looks_like_secret(&variable.value) {
+        let at = format!("/components/{index}");
+        for (place, variable) in component.env.iter_mut().enumerate() {
+            if is_telling(&variable.name, &variable.value) || looks_like_secret(&variable.value) {
                 MASK.clone_into(&mut variable.value);
-                pointers.push(format!("/components/{index}/env/{at}/value"));
+                pointers.push(format!("{at}/env/{place}/value"));
             }
         }
-        for (at, part) in component.command.iter_mut().enumerate() {
-            if looks_like_secret(part) {
-                MASK.clone_into(part);
-                pointers.push(format!("/components/{index}/command/{at}"));
+        arguments(&format!("{at}/command"), &mut component.command, &mut pointers);
+        for (which, probe) in [("readiness", &mut component.readiness), ("liveness", &mut component.liveness)]
+        {
+            if let Some(Probe { check: Check::Exec { command }, .. }) = probe {
+                arguments(&format!("{at}/{which}/check/command"), command, &mut pointers);
             }
         }
+    }
+    for (key, value) in shown.helm.iter_mut().flat_map(|release| release.values.iter_mut()) {
+        member(&member_at("/helm/values", key), key, value, &mut pointers);
     }
     (shown, pointers)
 }
 
-/// A path of a file is no secret.
-fn is_telling(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    TELLING.iter().any(|word| name.contains(word)) && !name.ends_with("_FILE") && !name.ends_with("_PATH")
+/// Of a command: what looks like a secret, and what stands behind an option that is called so.
+fn arguments(at: &str, command: &mut [String], pointers: &mut Vec<String>) {
+    let mut follows = false;
+    for (place, part) in command.iter_mut().enumerate() {
+        let option = part.strip_prefix('-').map(|option| option.trim_start_matches('-').to_owned());
+        let (name, given) = match &option {
+            Some(option) => {
+                option.split_once('=').map_or((option.as_str(), None), |(name, value)| (name, Some(value)))
+            }
+            None => ("", None),
+        };
+        let is_masked = match given {
+            Some(value) => is_telling(name, value) || looks_like_secret(value),
+            None => (follows && option.is_none()) || looks_like_secret(part),
+        };
+        follows = given.is_none() && option.is_some() && is_telling(name, "");
+        if is_masked {
+            *part = match (part.split_once('='), given) {
+                (Some((option, _)), Some(value)) if is_telling(name, value) => format!("{option}={MASK}"),
+                _ => MASK.to_owned(),
+            };
+            pointers.push(format!("{at}/{place}"));
+        }
+    }
+}
+
+fn member(at: &str, key: &str, value: &mut Value, pointers: &mut Vec<String>) {
+    match value {
+        Value::String(text) if is_telling(key, text) || looks_like_secret(text) => {
+            *value = Value::from(MASK);
+            pointers.push(at.to_owned());
+        }
+        Value::Number(_) if is_telling(key, "") => {
+            *value = Value::from(MASK);
+            pointers.push(at.to_owned());
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                member(&format!("{at}/{index}"), key, item, pointers);
+            }
+        }
+        Value::Object(members) => {
+            for (key, value) in members {
+                member(&member_at(at, key), key, value, pointers);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Tokens of a model are counted, not kept; and the path of a file is no secret.
+fn is_telling(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_").replace("TOKENS", "");
+    let is_file =
+        (name.ends_with("_FILE") || name.ends_with("_PATH")) && (value.is_empty() || value.starts_with('/'));
+    let is_told =
+        TELLING.iter().any(|word| name.contains(word)) || TELLING_ENDS.iter().any(|end| name.ends_with(end));
+    is_told && !is_file
 }
 
 #[cfg(test)]
 mod tests {
     use gpuaas_agent_protocol::spec::EnvVar;
+    use serde_json::json;
 
     use super::*;
-    use crate::render::input::Identity;
+    use crate::render::input::{HelmRelease, Identity};
     use crate::text::Slug;
 
     /// B-13, T-03: what looks like a secret by its name or its shape is not shown; paths and plain values are.
@@ -70,15 +148,51 @@ mod tests {
             variable("NOTE", "hf_abcdefghijklmnopqrstuvwxyz0123456789"),
             variable("MODE", "fast"),
         ];
-        input.components[0].command =
-            vec!["run".to_owned(), "--key=sk-abcdefghijklmnopqrstuvwxyz0123456789".to_owned()];
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        input.components[0].command = words(&[
+            "run",
+            "--key=sk-abcdefghijklmnopqrstuvwxyz0123456789",
+            "--password",
+            "hunter2",
+            "--api-key=hunter2",
+            "--max-tokens=5",
+        ]);
+        input.components[0].readiness = Some(Probe {
+            check: Check::Exec { command: words(&["ask", "--db-pass=hunter2"]) },
+            interval_ms: 1000,
+            timeout_ms: 1000,
+            failures: 3,
+        });
+        input.helm = Some(HelmRelease {
+            chart: "stack".to_owned(),
+            version: manifest.version.clone(),
+            values: json!({"auth": {"adminPassword": "hunter2", "enabled": true}, "replicas": 2})
+                .as_object()
+                .unwrap()
+                .clone(),
+        });
         let (shown, pointers) = masked(&input);
         let values: Vec<&str> = shown.components[0].env.iter().map(|one| one.value.as_str()).collect();
         assert_eq!(values, [MASK, "/run/secrets/hf", MASK, "fast"]);
-        assert_eq!(shown.components[0].command, ["run", MASK]);
+        let flag = format!("--api-key={MASK}");
+        assert_eq!(shown.components[0].command, ["run", MASK, "--password", MASK, &flag, "--max-tokens=5"]);
+        let values = &shown.helm.as_ref().unwrap().values;
+        assert_eq!(
+            Value::Object(values.clone()),
+            json!({"auth": {"adminPassword": MASK, "enabled": true}, "replicas": 2})
+        );
+        assert!(!serde_json::to_string(&shown).unwrap().contains("hunter2"));
         assert_eq!(
             pointers,
-            ["/components/0/env/0/value", "/components/0/env/2/value", "/components/0/command/1"]
+            [
+                "/components/0/env/0/value",
+                "/components/0/env/2/value",
+                "/components/0/command/1",
+                "/components/0/command/3",
+                "/components/0/command/4",
+                "/components/0/readiness/check/command/1",
+                "/helm/values/auth/adminPassword",
+            ]
         );
     }
 }

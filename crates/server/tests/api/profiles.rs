@@ -115,6 +115,18 @@ both_databases! {
         let refused = p.admin.call(Route::PresetCreate, &[project], Some(&secret)).await.expect(400);
         assert_eq!(refused.body["error"]["fields"][0]["code"], "raw_secret_not_allowed");
         assert!(!refused.text.contains("hf_abc"));
+        let text = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
+        for choices in [
+            json!({"values": {text: 1}}), json!({"addons": [text]}), json!({"lanes": {text: {}}}), json!({"variant": text}),
+            json!({"addons": vec!["x"; 33]}), json!({"addons": ["x".repeat(41)]}), json!({"values": {"model": "x".repeat(40_000)}}),
+        ] {
+            let body = json!({"app_slug": "stack", "name": "odd", "choices": choices});
+            let refused = p.admin.call(Route::PresetCreate, &[project], Some(&body)).await.expect(400);
+            assert!(!refused.text.contains("hf_abc"), "{}", refused.text);
+        }
+        p.settle().await;
+        let trail = p.admin.get(&format!("/api/v1/projects/{project}/audit")).await.expect(200);
+        assert!(trail.text.contains("former_default") && !trail.text.contains("hf_abc"), "who stepped back is in the trail, a secret never");
         p.admin.call(Route::PresetCreate, &[project], Some(&json!({"app_slug": "no-such-app", "name": "x"}))).await.expect(400);
         p.admin.call(Route::PresetCreate, &[project], Some(&json!({"app_slug": "stack", "name": "x", "choices": {"command": ["sh"]}}))).await.expect(400);
         // Somebody else's preset is missing, and who only looks cannot change one.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpuaas_api::instances::{Instance, LaunchRequest, MountSource, PlanView, ResourceWish};
-use gpuaas_api::presets::{PresetChoices, PresetResources};
+use gpuaas_api::instances::{Instance, LaunchRequest, MountSource, PlanView};
+use gpuaas_api::presets::PresetChoices;
 use gpuaas_api::{Route, form};
 use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::ids::{AllocationId, ProjectId};
@@ -161,14 +161,12 @@ impl ChoiceArgs {
             };
             mounts.insert(place, source);
         }
-        let PresetResources { gpu_count, cpu_millis, memory_mib } = choices.resources;
-        let wish = ResourceWish { gpu_count, cpu_millis, memory_mib };
         Ok(LaunchRequest {
             slug: Some(slug),
             app_version: self.version,
             name: self.name,
             target_allocation_id: allocation,
-            resources: (wish != ResourceWish::default()).then_some(wish),
+            resources: (!choices.resources.is_empty()).then_some(choices.resources),
             host_port: self.host_port,
             variant: choices.variant,
             access: choices.access,

@@ -110,6 +110,23 @@ fn a_condition_takes_a_component_away() {
     assert_eq!(idle.why_not.as_deref(), Some("Its condition does not hold for what was chosen."));
 }
 
+/// C-09: a launch of which nothing would run is refused as that, before anything is placed; and no two lanes share a name.
+#[test]
+fn a_launch_of_nothing_and_a_lane_of_two_are_refused() {
+    let mut manifest = stack();
+    for component in manifest["components"].as_array_mut().unwrap() {
+        component["when"] = json!("params.context > 60000");
+    }
+    let error = Scene::of(&manifest).plan(0, &wish(&[])).unwrap_err();
+    assert_eq!((error.code(), error.params()["check"].as_str()), ("nothing_runs", Some("values")));
+    let mut manifest = stack();
+    manifest["components"][3]["lane"] = json!("a");
+    let document = crate::manifest::parse(manifest.to_string().as_bytes(), Format::Json).unwrap();
+    let faults = crate::manifest::lint(&document.manifest, None);
+    let told: Vec<_> = faults.iter().map(|fault| (fault.path.as_str(), fault.code)).collect();
+    assert_eq!(told, [("/components/3/lane", "duplicate_name")]);
+}
+
 /// B-07: devices that no lane claims are those of the first primary component that runs, whatever its condition took away.
 #[test]
 fn devices_follow_what_runs() {

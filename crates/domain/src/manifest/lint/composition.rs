@@ -21,6 +21,7 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
         manifest.components.iter().map(|component| component.name.as_str()).collect()
     };
     faults.names("/components", manifest.components.iter().map(|component| component.name.as_str()));
+    lanes(manifest, faults);
     images(manifest, faults);
     dependencies(manifest, &components, faults);
     addons(manifest, &components, faults);
@@ -28,6 +29,20 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     outputs(manifest, &components, faults);
     validation(manifest, &components, faults);
     topology(manifest, &components, faults);
+}
+
+/// A lane is asked for by its name, or by its component's where it has none; either means one component.
+fn lanes(manifest: &Manifest, faults: &mut Faults) {
+    let mut seen = BTreeSet::new();
+    for (index, component) in manifest.components.iter().enumerate() {
+        let named = component.lane.as_deref();
+        let Some(lane) = named.or(component.gpu_count.map(|_| component.name.as_str())) else { continue };
+        if !seen.insert(lane) {
+            let member = if named.is_some() { "lane" } else { "name" };
+            let sentence = "Another component is the lane of this name; each lane has its own.";
+            faults.add(format!("/components/{index}/{member}"), "duplicate_name", sentence);
+        }
+    }
 }
 
 fn images(manifest: &Manifest, faults: &mut Faults) {
