@@ -15,7 +15,7 @@ use gpuaas_domain::launch_form::Form;
 use gpuaas_domain::launch_form::resolution::{Around, Prepared};
 use gpuaas_domain::manifest::{ExecutionEngine, Manifest};
 use gpuaas_domain::render::{RenderInput, render};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::daemon::over;
 use crate::figures::{Goal, Report, float, median};
@@ -76,6 +76,16 @@ fn values(
             report.add(format!("{name}, ajv"), &[median(&theirs)], "/s", None);
         }
         report.add(name, &[median(&ours)], "/s", None);
+        if good {
+            // What forms and plans do: read, judged, and kept for the expressions that follow.
+            let mut number = texts.iter().cycle();
+            let resolve = rates(round, || {
+                let text = number.next().copied().unwrap_or_default();
+                let given = serde_json::from_str::<Map<String, Value>>(black_box(text)).unwrap_or_default();
+                drop(black_box(prepared.resolve(&given, Around::default())));
+            });
+            report.add("profile.resolved", &resolve, "/s", None);
+        }
     }
     report.add("profile.prepare", &[1e6 / median(&prepare)], "µs", None);
     Ok(())

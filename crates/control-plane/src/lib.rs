@@ -17,6 +17,7 @@ mod context;
 mod node_link;
 mod passwords;
 mod plane;
+mod profiles;
 mod registry;
 mod tokens;
 

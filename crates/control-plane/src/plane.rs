@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::node_link::{NoLinks, NodeLink};
 use crate::operations::access::GatewaySettings;
+use crate::profiles::Profiles;
 use crate::registry::{RegistryDoor, RegistryKeys, RegistrySettings};
 
 #[derive(Clone, Debug)]
@@ -117,6 +118,7 @@ pub struct ControlPlane {
     pub(crate) task_keys: RwLock<TaskKeys>,
     pub(crate) registry_keys: RwLock<RegistryKeys>,
     pub(crate) registry_door: OnceLock<RegistryDoor>,
+    pub(crate) profiles: Profiles,
     pub(crate) unplugged: RegistryDoor,
     pub(crate) progress: Mutex<HashMap<InstanceId, (u64, Timestamp)>>,
     /// What each instance waits for, as its node last complained.
@@ -156,6 +158,7 @@ impl ControlPlane {
             task_keys: RwLock::default(),
             registry_keys: RwLock::default(),
             registry_door: OnceLock::new(),
+            profiles: Profiles::default(),
             unplugged,
             progress: Mutex::default(),
             complaints: Mutex::default(),

@@ -13,6 +13,7 @@ pub(crate) mod target;
 
 use std::collections::BTreeMap;
 use std::str::FromStr as _;
+use std::sync::Arc;
 
 use gpuaas_agent_protocol::Digest;
 use gpuaas_agent_protocol::image::ImageRef;
@@ -40,6 +41,7 @@ use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
+use crate::launch_form::resolution::Prepared;
 use crate::launch_form::values;
 use crate::limit::Limit;
 use crate::manifest::ladder::VersionState;
@@ -98,6 +100,8 @@ impl ResourceWish {
 pub struct View<'a> {
     pub version_id: AppVersionId,
     pub manifest: &'a Manifest,
+    /// Of the same manifest.
+    pub prepared: Arc<Prepared>,
     pub version_state: VersionState,
     /// It was launched before: its version may have been deprecated since, and it stays operable (E-15).
     pub existing: bool,

@@ -1,10 +1,11 @@
 //! What plans and forms look at, loaded once and lent to the pure code.
 
+use std::sync::Arc;
+
 use gpuaas_domain::allocation::{Allocation, Price};
 use gpuaas_domain::entitlement::Layers;
 use gpuaas_domain::ids::{AppVersionId, ProjectId, TenantId};
 use gpuaas_domain::launch::{KnownImage, QuotaUse, Target, View};
-use gpuaas_domain::manifest::Manifest;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::node::{GpuDevice, Node};
 use gpuaas_domain::preset::Defaults;
@@ -14,13 +15,14 @@ use gpuaas_store::Session;
 use gpuaas_store::allocations::InUse;
 use gpuaas_store::catalog::StoredVersion;
 
-use super::catalog::{manifest_of, state_of};
+use super::catalog::state_of;
 use crate::plane::ControlPlane;
+use crate::profiles::ReadProfile;
 
 /// A version with everything around it that a plan looks at.
 pub(super) struct World {
     version: AppVersionId,
-    manifest: Manifest,
+    profile: Arc<ReadProfile>,
     state: VersionState,
     layers: Layers,
     images: Vec<KnownImage>,
@@ -40,7 +42,7 @@ impl World {
     ) -> Result<Self> {
         Ok(Self {
             version: version.id,
-            manifest: manifest_of(version)?,
+            profile: plane.profiles.of(version)?,
             state: state_of(version)?,
             layers: session.entitlement_layers(owner.0, owner.1, &version.app_slug).await?,
             images: known_images(plane, session, version, owner).await?,
@@ -54,7 +56,8 @@ impl World {
         let registry = &plane.settings.registry;
         View {
             version_id: self.version,
-            manifest: &self.manifest,
+            manifest: &self.profile.manifest,
+            prepared: self.profile.prepared.clone(),
             version_state: self.state,
             existing,
             entitlement: &self.layers,

@@ -8,7 +8,7 @@ use super::target::{self, Needs};
 use super::{Target, View, Wish, lanes};
 use crate::FieldError;
 use crate::expression::{Budget, Expression, Value as Known, Values};
-use crate::launch_form::resolution::{Around, Resolved, resolve};
+use crate::launch_form::resolution::{Around, Resolved};
 use crate::manifest::{Component, ComponentClass, Manifest, Profile};
 use crate::text::{cpus, nearest};
 
@@ -122,7 +122,7 @@ pub(crate) fn compose<'p>(
     let names: Vec<&str> = addons.iter().map(|addon| addon.name).collect();
     // What was launched before keeps what it was launched with.
     let given = if existing { wish.values.clone() } else { view.defaults.complete(manifest, &wish.values) };
-    let resolved = resolve(manifest, &given, Around { needs: core, addons: &names });
+    let resolved = view.prepared.resolve(&given, Around { needs: core, addons: &names });
     faults.extend(resolved.faults.iter().cloned());
     let known = around(resolved.known.clone(), target, core);
     let mut budget = Budget::default();
@@ -132,7 +132,7 @@ pub(crate) fn compose<'p>(
         }
     }
     if parts.iter().all(|part| part.lane().is_none()) {
-        give_all(profile, &mut parts, wish);
+        faults.extend(give_all(profile, &mut parts, wish));
     }
     faults.extend(share(&mut core, wish, target, &mut parts));
     let total = sum(parts.iter());
@@ -248,13 +248,21 @@ fn give_gpus(parts: &mut [Part<'_>], wish: &Wish) -> Vec<FieldError> {
 }
 
 /// All devices to the first primary component that runs, or to the first of any class.
-fn give_all(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) {
+fn give_all(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) -> Option<FieldError> {
     let count = wish.gpu_count.or(profile.gpu_count.default).unwrap_or(0);
     let rank = |part: &&mut Part<'_>| part.component.class != ComponentClass::Primary;
-    if let Some(part) = parts.iter_mut().filter(|part| part.runs()).min_by_key(rank) {
-        part.gpu_count = count;
-        part.tensor_parallel = lanes::degree(part.component, None, count);
+    let part = parts.iter_mut().filter(|part| part.runs()).min_by_key(rank)?;
+    if count > 0 && part.replicas > 1 {
+        // Nobody could say which of them has which device.
+        let sentence = format!(
+            "{} runs {} times, and replicas cannot share GPUs; choose 0, or let its profile declare lanes.",
+            part.component.name, part.replicas
+        );
+        return Some(FieldError::new("/resources/gpu_count", "out_of_range", sentence));
     }
+    part.gpu_count = count;
+    part.tensor_parallel = lanes::degree(part.component, None, count);
+    None
 }
 
 /// What conditions of components see: the node and its devices, but not which of them is whose.

@@ -1,6 +1,8 @@
 //! Planning without a platform: a manifest on a made-up allocation that has room for it, with images that count as verified.
 //! Authors see what their profile becomes before anything is published; golden files of the curated apps are made so.
 
+use std::sync::Arc;
+
 use gpuaas_agent_protocol::inventory::{NodeInventory, Runtime, Vendor};
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ use crate::entitlement::{Layers, Terms};
 use crate::ids::{
     AllocationId, AppVersionId, ArtifactId, GpuId, NodeId, ProjectId, RepositoryId, SkuId, TenantId,
 };
+use crate::launch_form::resolution::Prepared;
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{CapacityShape, Manifest, Mib};
 use crate::node::{GpuDevice, Node, NodeStanding};
@@ -28,6 +31,7 @@ const MEMORY_MIB: i64 = 16 * 1024 * 1024;
 /// A platform that is not there.
 pub struct Offline {
     manifest: Manifest,
+    prepared: Arc<Prepared>,
     allocation: Allocation,
     node: Node,
     gpus: Vec<GpuDevice>,
@@ -109,6 +113,7 @@ impl Offline {
             channels: Channels::default(),
             defaults: Defaults::default(),
             version: AppVersionId::new(Uuid::from_u128(5)),
+            prepared: Arc::new(Prepared::of(&manifest)),
             manifest,
         }
     }
@@ -117,6 +122,7 @@ impl Offline {
         View {
             version_id: self.version,
             manifest: &self.manifest,
+            prepared: self.prepared.clone(),
             version_state: VersionState::Active,
             existing: false,
             entitlement: &self.entitlement,

@@ -6,6 +6,8 @@ mod hostile;
 mod laws;
 mod mounts;
 
+use std::sync::Arc;
+
 use gpuaas_agent_protocol::inventory::{NodeInventory, Runtime, Vendor};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -221,6 +223,7 @@ impl Scene {
         View {
             version_id: id(AppVersionId::new, 5),
             manifest: &self.manifest,
+            prepared: Arc::new(resolution::Prepared::of(&self.manifest)),
             version_state: self.state,
             existing: false,
             entitlement: &self.layers,
