@@ -30,7 +30,7 @@ mod profile;
 mod read;
 mod reference;
 mod runtime;
-mod schema;
+pub(crate) mod schema;
 mod scope;
 mod secrets;
 mod smoke;
@@ -38,7 +38,7 @@ mod smoke;
 pub(crate) mod tests;
 mod version;
 mod version_range;
-mod walk;
+pub(crate) mod walk;
 mod yaml;
 
 use gpuaas_agent_protocol::Digest;

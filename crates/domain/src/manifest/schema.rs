@@ -45,7 +45,7 @@ fn add_examples(schema: &mut Value) {
 }
 
 /// What is not there is left out: `null` is no value of any field, so the schema need not mention it.
-fn without_null(schema: &mut Value) {
+pub(crate) fn without_null(schema: &mut Value) {
     let Value::Object(map) = schema else {
         if let Value::Array(items) = schema {
             items.iter_mut().for_each(without_null);

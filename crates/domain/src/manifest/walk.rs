@@ -10,7 +10,7 @@ use super::{MAX_FAULTS, forbidden, formats};
 use crate::FieldError;
 use crate::text::nearest;
 
-pub(super) fn faults(document: &Value, schema: &Value) -> Vec<FieldError> {
+pub(crate) fn faults(document: &Value, schema: &Value) -> Vec<FieldError> {
     let mut walk = Walk { root: schema, faults: Vec::new() };
     walk.value("", document, schema);
     walk.faults

@@ -35,6 +35,7 @@ pub fn advise(manifest: &Manifest) -> Vec<FieldError> {
     variants(manifest, &mut found);
     hints(manifest, &mut found);
     one_or_many(manifest, &mut found);
+    one_network(manifest, &mut found);
     secrets(manifest, &mut found);
     for (at, container) in manifest.containers() {
         marks(&at, container, manifest, &mut found);
@@ -169,6 +170,23 @@ fn one_or_many(manifest: &Manifest, found: &mut Faults) {
                 "This runs several services in one container, where the platform sees, probes and restarts only one.",
             );
         }
+    }
+}
+
+/// Compose gives an instance one network.
+fn one_network(manifest: &Manifest, found: &mut Faults) {
+    let compose = ExecutionEngine::DockerCompose;
+    let egress = |component: &ManifestComponent| component.container().egress;
+    let first = manifest.components.first().map(egress);
+    let is_mixed = manifest.components.iter().any(|component| Some(egress(component)) != first);
+    if is_mixed && manifest.expand().engines.contains(&compose) {
+        let listed = manifest.execution_engines.iter().position(|engine| *engine == compose);
+        let at = listed.map_or_else(String::new, |index| format!("/{index}"));
+        found.add(
+            format!("/execution_engines{at}"),
+            "engine_cannot_say",
+            "On Compose the components of an instance share one network, so all need the same egress.",
+        );
     }
 }
 

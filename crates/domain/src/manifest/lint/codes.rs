@@ -87,8 +87,8 @@ pub const CODES: &[Code] = &[
     ),
     error(
         "dependency_cycle",
-        "Components wait for each other.",
-        "take one of the `depends_on` away, so that something can start first",
+        "Components wait for each other, or add-ons require each other.",
+        "take one of the `depends_on` or `requires` away, so that something comes first",
     ),
     error(
         "digest_required",
@@ -104,6 +104,11 @@ pub const CODES: &[Code] = &[
     ),
     error("duplicate_key", "A key stands twice in one object.", "keep one of the two"),
     error("duplicate_name", "A name or path is taken by an entry before.", "give each entry its own"),
+    warning(
+        "engine_cannot_say",
+        "An engine of the profile cannot express a part of it.",
+        "say the same for all components, or name in `execution_engines` only those that can",
+    ),
     error(
         "engine_mismatch",
         "Engine, renderer and kind of runtime do not fit each other.",
@@ -288,6 +293,11 @@ pub const CODES: &[Code] = &[
         "template_in_value",
         "A value for a chart holds `{{`, which the chart might run as a template.",
         "write the text without `{{`; an expression is `${…}`",
+    ),
+    error(
+        "tensor_parallel_mismatch",
+        "The default degree of a lane does not divide its default number of GPUs.",
+        "let the default of `tensor_parallel` be one that divides the default of `gpu_count`, or leave it out: all work together then",
     ),
     error(
         "ui_block_missing",

@@ -31,16 +31,35 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     topology(manifest, &components, faults);
 }
 
-/// A lane is asked for by its name, or by its component's where it has none; either means one component.
+/// A lane is asked for by its name, or by its component's where it has none; either means one component, with devices that
+/// it shares with nobody. What a launch without choices gets must be one that can start.
 fn lanes(manifest: &Manifest, faults: &mut Faults) {
     let mut seen = BTreeSet::new();
     for (index, component) in manifest.components.iter().enumerate() {
+        let at = format!("/components/{index}");
+        if let Some(gpus) = component.gpu_count {
+            let replicas = component.replicas.unwrap_or_default();
+            if [replicas.min, replicas.default].into_iter().flatten().any(|count| count > 1) {
+                let sentence = "Replicas would share the lane's GPUs; make each a lane of its own.";
+                faults.add(format!("{at}/replicas"), "exclusive_blocks", sentence);
+            }
+            let count = gpus.default.or(gpus.min).unwrap_or(0);
+            let degree = component.tensor_parallel.and_then(|degrees| degrees.default).unwrap_or(count);
+            if count > 0 && (degree == 0 || !count.is_multiple_of(degree)) {
+                let sentence =
+                    format!("By default the lane has {count} GPUs, which no groups of {degree} come to.");
+                faults.add(format!("{at}/tensor_parallel/default"), "tensor_parallel_mismatch", sentence);
+            }
+        } else if component.lane.is_some() {
+            let sentence = "A lane has GPUs of its own: say how many.";
+            faults.add(format!("{at}/gpu_count"), "missing_field", sentence);
+        }
         let named = component.lane.as_deref();
         let Some(lane) = named.or(component.gpu_count.map(|_| component.name.as_str())) else { continue };
         if !seen.insert(lane) {
             let member = if named.is_some() { "lane" } else { "name" };
             let sentence = "Another component is the lane of this name; each lane has its own.";
-            faults.add(format!("/components/{index}/{member}"), "duplicate_name", sentence);
+            faults.add(format!("{at}/{member}"), "duplicate_name", sentence);
         }
     }
 }
@@ -86,18 +105,8 @@ fn dependencies(manifest: &Manifest, known: &BTreeSet<&str>, faults: &mut Faults
             "component",
         );
     }
-    let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for component in &manifest.components {
-        let needs = component.depends_on.iter().map(String::as_str).filter(|name| known.contains(name));
-        waiting.entry(&component.name).or_default().extend(needs);
-    }
-    while let Some(ready) = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(name, _)| *name) {
-        waiting.remove(ready);
-        for needs in waiting.values_mut() {
-            needs.remove(ready);
-        }
-    }
-    if let Some(index) = manifest.components.iter().position(|one| waiting.contains_key(one.name.as_str())) {
+    let needs = manifest.components.iter().map(|one| (one.name.as_str(), one.depends_on.as_slice()));
+    if let Some(index) = first_in_a_circle(&needs.collect::<Vec<_>>()) {
         faults.add(
             format!("/components/{index}/depends_on"),
             "dependency_cycle",
@@ -106,12 +115,37 @@ fn dependencies(manifest: &Manifest, known: &BTreeSet<&str>, faults: &mut Faults
     }
 }
 
+/// The first of those that lead back to themselves, or to such. What nobody knows is somebody else's fault.
+fn first_in_a_circle(entries: &[(&str, &[String])]) -> Option<usize> {
+    let known: BTreeSet<&str> = entries.iter().map(|(name, _)| *name).collect();
+    let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, needs) in entries {
+        let needs = needs.iter().map(String::as_str).filter(|name| known.contains(name));
+        waiting.entry(name).or_default().extend(needs);
+    }
+    while let Some(ready) = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(name, _)| *name) {
+        waiting.remove(ready);
+        for needs in waiting.values_mut() {
+            needs.remove(ready);
+        }
+    }
+    entries.iter().position(|(name, _)| waiting.contains_key(name))
+}
+
 fn addons(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults) {
     faults.names("/addons", manifest.addons.iter().map(|addon| addon.name.as_str()));
     let known: BTreeSet<&str> = manifest.addons.iter().map(|addon| addon.name.as_str()).collect();
     for (index, addon) in manifest.addons.iter().enumerate() {
         faults.references(&format!("/addons/{index}/components"), &addon.components, components, "component");
         faults.references(&format!("/addons/{index}/requires"), &addon.requires, &known, "add-on");
+    }
+    let needs = manifest.addons.iter().map(|addon| (addon.name.as_str(), addon.requires.as_slice()));
+    if let Some(index) = first_in_a_circle(&needs.collect::<Vec<_>>()) {
+        faults.add(
+            format!("/addons/{index}/requires"),
+            "dependency_cycle",
+            "These add-ons require each other, so none can be chosen alone; make them one.",
+        );
     }
 }
 

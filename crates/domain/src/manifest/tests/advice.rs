@@ -41,6 +41,24 @@ fn one_service_and_several_are_told_apart() {
     assert_eq!(at(&composition(), "composition_of_one"), Vec::<String>::new());
 }
 
+/// D-06, C-13: an engine that cannot say it is told before anybody launches.
+#[test]
+fn what_compose_cannot_say_is_told() {
+    let mixed = with(composition(), "/components/1/egress", json!("internet"));
+    let told = |document: &Value| at(document, "engine_cannot_say");
+    let same = |egress: &str| {
+        (0..3).fold(composition(), |all, index| {
+            with(all, &format!("/components/{index}/egress"), json!(egress))
+        })
+    };
+    assert_eq!(
+        told(&with(same("none"), "/components/1/egress", json!("internet"))),
+        ["/execution_engines/0"]
+    );
+    assert_eq!(told(&same("platform")), Vec::<String>::new());
+    assert_eq!(told(&with(mixed, "/execution_engines", json!(["kubernetes"]))), Vec::<String>::new());
+}
+
 /// C-14: only what the table of classes forbids is refused, and a primary component may have it all.
 #[test]
 fn a_class_gets_what_it_is_for() {

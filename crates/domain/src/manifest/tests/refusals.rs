@@ -228,6 +228,15 @@ fn compositions_are_bounded_and_can_start() {
             ("/topology/members/0/max", json!(2), "", code),
             ("/topology/members/0/min", json!(3), "", "min_above_max"),
             ("/components/1/depends_on", json!(["gateway"]), "/components/0/depends_on", "dependency_cycle"),
+            ("/addons/0/requires", json!(["metrics"]), "/addons/0/requires", "dependency_cycle"),
+            ("/components/0/lane", json!("front"), "/components/0/gpu_count", "missing_field"),
+            ("/components/1/replicas", json!({"default": 2}), "/components/1/replicas", "exclusive_blocks"),
+            (
+                "/components/1/tensor_parallel",
+                json!({"default": 3}),
+                "/components/1/tensor_parallel/default",
+                "tensor_parallel_mismatch",
+            ),
             (
                 "/components/0/depends_on",
                 json!(["lane-b"]),
