@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read as _;
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -85,11 +85,8 @@ pub(crate) struct Source {
 /// The manifest that a path means: the file, the one in a folder, or stdin for `-`.
 pub(crate) fn open(path: &Path) -> Result<Text> {
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        // One byte more than allowed is enough to see that it is too long.
-        let most = u64::try_from(manifest::MAX_BYTES).unwrap_or(u64::MAX) + 1;
-        let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
-        read.map_err(|source| Failure::usage(format!("stdin could not be read: {source}")))?;
+        let bytes = up_to(manifest::MAX_BYTES, std::io::stdin().lock())
+            .map_err(|source| Failure::usage(format!("stdin could not be read: {source}")))?;
         let json = bytes.trim_ascii_start().starts_with(b"{");
         let format = if json { Format::Json } else { Format::Yaml };
         return Ok(Text { bytes, format, base: PathBuf::new(), name: "<stdin>".to_owned() });
@@ -107,9 +104,21 @@ pub(crate) fn open(path: &Path) -> Result<Text> {
                 .fix("name it .json, .yaml or .yml, or pass it on stdin as `-`"));
         }
     };
-    let bytes = std::fs::read(path).map_err(|source| Failure::file("read", path, &source))?;
+    let bytes = read_file(path, manifest::MAX_BYTES)?;
     let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
     Ok(Text { bytes, format, base, name: path.display().to_string() })
+}
+
+/// A file, of one that is too long no more than is needed to see that it is.
+pub(crate) fn read_file(path: &Path, most: usize) -> Result<Vec<u8>> {
+    let read = std::fs::File::open(path).and_then(|file| up_to(most, file));
+    read.map_err(|source| Failure::file("read", path, &source))
+}
+
+fn up_to(most: usize, from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn in_folder(folder: &Path) -> Result<PathBuf> {

@@ -1,6 +1,7 @@
 //! Choices of a launch form under a name, and the defaults that come from a project and from the site.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use crate::access::AccessMode;
 use crate::ids::{PresetId, ProjectId, TenantId};
 use crate::launch::{LaneWish, ResourceWish, Wish};
 use crate::launch_form::values;
-use crate::manifest::{Manifest, ParameterOwner, looks_like_secret};
+use crate::manifest::schema::without_null;
+use crate::manifest::{Manifest, ParameterOwner, looks_like_secret, walk};
 use crate::text::member_at;
 use crate::volume::MountSource;
 use crate::{Error, FieldError, Result, Timestamp};
@@ -90,49 +92,63 @@ impl Preset {
     }
 }
 
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = schemars::schema_for!(PresetChoices).to_value();
+    without_null(&mut schema);
+    schema
+});
+
+/// Choices that somebody wrote into a file, or everything that is wrong with their shape.
+pub fn read(written: &Value) -> Result<PresetChoices, Vec<FieldError>> {
+    let faults = walk::faults(written, &SCHEMA);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let unread = |_| vec![FieldError::new("/", "wrong_type", "This is not a set of choices.")];
+    PresetChoices::deserialize(written).map_err(unread)
+}
+
 /// Whether this may be kept: within what the API says of it, and nothing that looks like a secret, be it a value or a name.
 /// Names go into the trail, from which nothing is ever taken.
 pub fn check(choices: &PresetChoices) -> Result<()> {
-    let mut faults = Vec::new();
-    let sentence = "This looks like a secret. Presets are read by the whole project; name a secret instead.";
-    for (name, value) in &choices.values {
-        if looks_like_secret(name) || holds_secret(value) {
-            faults.push(FieldError::new(shown("/choices/values", name), values::RAW_SECRET, sentence));
-        }
-    }
-    let names = [
-        ("/choices/values", choices.values.keys().collect::<Vec<_>>()),
-        ("/choices/addons", choices.addons.iter().collect()),
-        ("/choices/lanes", choices.lanes.keys().collect()),
-        ("/choices/mounts", choices.mounts.keys().collect()),
-        ("/choices/access", choices.access.keys().collect()),
-        ("/choices/variant", choices.variant.iter().collect()),
-    ];
-    for (path, names) in names {
-        if path != "/choices/values" && names.iter().any(|name| looks_like_secret(name)) {
-            faults.push(FieldError::new(path, values::RAW_SECRET, sentence));
-        }
-        if names.iter().any(|name| name.len() > MAX_NAME) {
-            let sentence = format!("A name is at most {MAX_NAME} characters.");
-            faults.push(FieldError::new(path, "out_of_range", sentence));
-        }
-        if path != "/choices/values" && names.len() > MAX_NAMES {
-            faults.push(FieldError::new(path, "out_of_range", format!("At most {MAX_NAMES} of them.")));
-        }
-    }
-    let size = serde_json::to_vec(choices).map_or(usize::MAX, |bytes| bytes.len());
-    if size > MAX_BYTES {
+    let written = serde_json::to_value(choices).unwrap_or_default();
+    if written.to_string().len() > MAX_BYTES {
         let sentence = format!("A preset is at most {MAX_BYTES} bytes of JSON.");
-        faults.push(FieldError::new("/choices", "too_large", sentence));
+        return Err(Error::fields(vec![FieldError::new("/choices", "too_large", sentence)]));
+    }
+    let mut faults = Vec::new();
+    for fault in walk::faults(&written, &SCHEMA) {
+        faults.push(FieldError { path: format!("/choices{}", fault.path), ..fault });
+    }
+    for (part, chosen) in written.as_object().into_iter().flatten() {
+        let at = member_at("/choices", part);
+        let members = chosen.as_object();
+        let texts = chosen.as_array().into_iter().flatten().chain([chosen]).filter_map(Value::as_str);
+        let keys = members.into_iter().flat_map(|members| members.keys()).map(String::as_str);
+        if keys.clone().chain(texts).any(looks_like_secret) {
+            faults.push(FieldError::new(at.clone(), values::RAW_SECRET, SECRET));
+        }
+        // What the schema has no word for that every reader of it knows.
+        if keys.clone().any(|name| name.chars().count() > MAX_NAME) {
+            let sentence = format!("A name is at most {MAX_NAME} characters.");
+            faults.push(FieldError::new(at.clone(), "out_of_range", sentence));
+        }
+        if part != "values" && keys.count() > MAX_NAMES {
+            faults.push(FieldError::new(at, "out_of_range", format!("At most {MAX_NAMES} of them.")));
+        }
+    }
+    for (name, value) in &choices.values {
+        if holds_secret(value) && !looks_like_secret(name) {
+            let at = member_at("/choices/values", name);
+            faults.push(FieldError::new(at, values::RAW_SECRET, SECRET));
+        }
     }
     faults.truncate(MAX_NAMES);
     if faults.is_empty() { Ok(()) } else { Err(Error::fields(faults)) }
 }
 
-/// The place of a value; a name that may be a secret is not repeated.
-fn shown(at: &str, name: &str) -> String {
-    if looks_like_secret(name) { at.to_owned() } else { member_at(at, name) }
-}
+const SECRET: &str =
+    "This looks like a secret. Presets are read by the whole project; name a secret instead.";
 
 fn holds_secret(value: &Value) -> bool {
     match value {

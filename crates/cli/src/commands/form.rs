@@ -60,7 +60,7 @@ pub(crate) async fn run(app: &App, args: FormArgs) -> Result<()> {
 /// What somebody who launches this would be asked for.
 fn preview(app: &App, file: &Path, choices: &ChoiceArgs) -> Result<()> {
     let manifest = render::manifest(app, file)?;
-    let wish = choices.offline()?;
+    let wish = choices.offline(&manifest)?;
     let offline = Offline::new(&manifest, &Devices::of(&manifest));
     let version = manifest.version.to_string();
     let targets = [NamedTarget { sku: "offline", target: offline.target() }];
@@ -72,7 +72,7 @@ fn preview(app: &App, file: &Path, choices: &ChoiceArgs) -> Result<()> {
         targets: &targets,
         skus: &[],
     };
-    let wanted = Wanted { wish, ..Wanted::default() };
+    let wanted = Wanted { wish, name: choices.name.clone(), ..Wanted::default() };
     let shown = launch_form::resolve(&view, &wanted).map_err(|error| render::refused(&error))?;
     let shown = AppForm::from(shown);
     let printer = &app.printer;

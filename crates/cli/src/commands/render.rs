@@ -11,13 +11,14 @@ use gpuaas_domain::launch::offline::{Devices, Offline};
 use gpuaas_domain::manifest::{ExecutionEngine, Manifest};
 use gpuaas_domain::render::{self, RenderInput, RenderedFile, Severity};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::instance::launch::ChoiceArgs;
 use crate::app::App;
 use crate::args::ProjectArg;
 use crate::diagnostics::{Finding, Page};
 use crate::failure::{Exit, Failure, Result};
-use crate::printer::Style;
+use crate::printer::{Printer, Style};
 use crate::session::parse;
 use crate::source;
 
@@ -52,6 +53,9 @@ pub(crate) struct RenderArgs {
     choices: ChoiceArgs,
 }
 
+/// Far more than an input and its files ever come to.
+const MAX_RECORD: usize = 16 * 1024 * 1024;
+
 /// What can be rendered again.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +83,9 @@ pub(crate) async fn run(app: &App, args: RenderArgs) -> Result<()> {
         None => first_engine(&manifest)?,
     };
     let offline = Offline::new(&manifest, &Devices::of(&manifest));
-    let planned = offline.plan(&args.choices.offline()?).map_err(|error| refused(&error))?;
+    let wish = args.choices.offline(&manifest)?;
+    let planned = offline.plan(&wish).map_err(|error| refused(&error))?;
+    note_dropped(&app.printer, &wish.values, &planned.plan.values);
     let input = RenderInput { identity: planned.input.identity.clone().as_preview(), ..planned.input };
     let rendered = render::render(engine, &input).map_err(|refusal| cannot_say(engine, &refusal))?;
     let record = Record {
@@ -173,8 +179,25 @@ fn show(app: &App, files: &[RenderedFile], into: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// The paths of what was written. Names are our own: a folder deep at most, never upwards.
+/// Values that were given for parameters which these choices do not ask for (B-01).
+pub(crate) fn note_dropped(printer: &Printer, given: &Map<String, Value>, kept: &Map<String, Value>) {
+    for name in given.keys().filter(|name| !kept.contains_key(*name)) {
+        printer.note(&format!("{name} is not asked for with these choices; its value was dropped."));
+    }
+}
+
+/// The paths of what was written. Names are our own: a folder deep at most, never upwards. Nothing else may lie there: who
+/// hands a folder to an engine hands over all of it. A link is not followed: it leads out of the folder.
 fn write(folder: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
+    let others = others_in(folder, Path::new(""), files)?;
+    if !others.is_empty() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "folder_in_use",
+            format!("{} also holds {}", folder.display(), others.join(", ")),
+        )
+        .fix("name an empty folder, or remove what an earlier rendering left there"));
+    }
     let mut written = Vec::new();
     for file in files {
         let name = Path::new(&file.name);
@@ -196,8 +219,39 @@ fn write(folder: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
+/// The first few things in a folder that are not about to be written again; what begins with a dot is somebody's own.
+fn others_in(folder: &Path, below: &Path, files: &[RenderedFile]) -> Result<Vec<String>> {
+    let at = folder.join(below);
+    let entries = match std::fs::read_dir(&at) {
+        Ok(entries) => entries,
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Failure::file("look into", &at, &source)),
+    };
+    let mut others = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|source| Failure::file("look into", &at, &source))?;
+        let name = below.join(entry.file_name());
+        let kind = entry.file_type().map_err(|source| Failure::file("look at", &entry.path(), &source))?;
+        let is_ours = |is_same: fn(&Path, &Path) -> bool| {
+            files.iter().any(|file| is_same(Path::new(&file.name), &name))
+        };
+        if kind.is_dir() && is_ours(|file, folder| file.starts_with(folder)) {
+            others.extend(others_in(folder, &name, files)?);
+        } else if !(kind.is_file() && is_ours(|file, name| file == name)) {
+            others.push(name.display().to_string());
+        }
+    }
+    others.retain(|name| !name.starts_with('.'));
+    others.sort();
+    others.truncate(3);
+    Ok(others)
+}
+
 fn verify(app: &App, path: &Path) -> Result<()> {
-    let bytes = std::fs::read(path).map_err(|source| Failure::file("read", path, &source))?;
+    let bytes = source::read_file(path, MAX_RECORD)?;
+    if bytes.len() > MAX_RECORD {
+        return Err(Failure::usage(format!("{} is longer than any record", path.display())));
+    }
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::usage(format!("{} is no record: {error}", path.display()))
             .fix("make one with `gpuaas render FILE --engine ENGINE -o json`")

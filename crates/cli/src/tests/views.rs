@@ -370,7 +370,10 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
     let tables = form::tables(&form);
     assert!(tables.iter().all(|(titles, rows)| rows.iter().all(|row| row.len() == titles.len())));
     let titles: Vec<&str> = tables.iter().map(|(titles, _)| titles[0]).collect();
-    assert_eq!(titles, ["PARAMETER", "COMPONENT", "ADD-ON", "LANE", "IMAGE", "ALLOCATION", "OFFER", "WRONG"]);
+    assert_eq!(
+        titles,
+        ["PARAMETER", "MIND", "COMPONENT", "ADD-ON", "LANE", "IMAGE", "ALLOCATION", "OFFER", "WRONG"]
+    );
     let shown: Vec<String> = tables.iter().map(|(titles, rows)| render_table(titles, rows, false)).collect();
     assert_eq!(
         shown[0],
@@ -381,17 +384,17 @@ fn a_form_shows_what_can_be_chosen_and_why_not() {
          packages   array    []                 -           -\n"
     );
     assert_eq!(
-        shown[2],
+        shown[3],
         "ADD-ON   CHOSEN  CPU  MEMORY     STORAGE  PART OF THE PRICE  BRINGS  ABOUT\n\
          metrics  no      1    256.0 MiB  1.0 GiB  -                  -       metrics\n"
     );
     assert!(
-        shown[5].contains("nvlink is missing.")
-            && shown[5].contains("The app needs 2 GPUs, the allocation has 1."),
+        shown[6].contains("nvlink is missing.")
+            && shown[6].contains("The app needs 2 GPUs, the allocation has 1."),
         "{}",
-        shown[5]
+        shown[6]
     );
-    assert!(shown[7].starts_with("WRONG"), "{}", shown[7]);
+    assert!(shown[8].starts_with("WRONG"), "{}", shown[8]);
 
     // Where something fits, nothing has to be requested.
     value["allocations"][0]["fits"] = json!(true);

@@ -71,8 +71,9 @@ pub(crate) fn tables(shown: &AppForm) -> Vec<Table> {
     let offers = form.offers.iter().filter(|_| none_fits);
     let errors = form.errors.iter().map(|error| vec![error.path.clone(), error.message.clone()]);
     let running = form.components.iter().filter(|_| form.components.len() > 1);
-    let tables: [Table; 8] = [
+    let tables: [Table; 9] = [
         (&["PARAMETER", "TYPE", "VALUE", "TAKES", "ABOUT"], parameters(form)),
+        (&["MIND", "WHY"], warnings(form)),
         (&["COMPONENT", "CLASS", "RUNS", "CPU", "MEMORY", "GPUS"], running.map(component).collect()),
         (
             &["ADD-ON", "CHOSEN", "CPU", "MEMORY", "STORAGE", "PART OF THE PRICE", "BRINGS", "ABOUT"],
@@ -176,6 +177,15 @@ fn parameters(form: &Form) -> Vec<Vec<String>> {
         ])
     };
     names.iter().filter_map(row).collect()
+}
+
+/// What the app's author says about values like these.
+fn warnings(form: &Form) -> Vec<Vec<String>> {
+    let told = form.ui_schema.iter().filter_map(|(name, hints)| {
+        let told = hints.get("ui:warning")?.as_str()?;
+        Some(told.lines().map(|line| vec![name.clone(), line.to_owned()]).collect::<Vec<_>>())
+    });
+    told.flatten().collect()
 }
 
 fn takes(property: &Value) -> String {

@@ -1,5 +1,6 @@
 //! The whole journey with the real programs: from a fresh platform to a verified trail, on both databases.
 
+mod author;
 mod publish;
 
 use std::path::PathBuf;

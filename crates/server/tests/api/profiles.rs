@@ -118,7 +118,9 @@ both_databases! {
         let text = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
         for choices in [
             json!({"values": {text: 1}}), json!({"addons": [text]}), json!({"lanes": {text: {}}}), json!({"variant": text}),
-            json!({"addons": vec!["x"; 33]}), json!({"addons": ["x".repeat(41)]}), json!({"values": {"model": "x".repeat(40_000)}}),
+            json!({"addons": vec!["x"; 33]}), json!({"addons": ["x".repeat(41)]}), json!({"lanes": {"x".repeat(41): {}}}),
+            json!({"resources": {"gpu_count": 65}}), json!({"resources": {"cpu_millis": 0}}), json!({"lanes": {"chat": {"tensor_parallel": 0}}}),
+            json!({"values": {"model": "x".repeat(40_000)}}),
         ] {
             let body = json!({"app_slug": "stack", "name": "odd", "choices": choices});
             let refused = p.admin.call(Route::PresetCreate, &[project], Some(&body)).await.expect(400);

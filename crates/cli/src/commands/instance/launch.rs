@@ -9,11 +9,14 @@ use gpuaas_api::{Route, form};
 use gpuaas_domain::access::AccessMode;
 use gpuaas_domain::ids::{AllocationId, ProjectId};
 use gpuaas_domain::launch::Wish;
-use gpuaas_domain::manifest;
+use gpuaas_domain::manifest::{self, Manifest, Severity};
+use gpuaas_domain::preset;
 use serde_json::{Map, Value};
 
 use super::life::{self, Goal};
 use crate::args::ProjectArg;
+use crate::commands::render::note_dropped;
+use crate::diagnostics::{Finding, Page};
 use crate::failure::{Failure, Result};
 use crate::progress::WaitArgs;
 use crate::session::{Session, parse};
@@ -44,7 +47,7 @@ pub(crate) struct ChoiceArgs {
     version: Option<String>,
     /// How to call the instance; made from the app unless given
     #[arg(long)]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Choices in a file: values, addons, lanes, resources, access, variant. What is said on the line stands before it
     #[arg(long, value_name = "FILE")]
     values: Option<PathBuf>,
@@ -124,7 +127,17 @@ impl ChoiceArgs {
     }
 
     /// The same where there is no platform: it has no presets and no volumes.
-    pub(crate) fn offline(&self) -> Result<Wish> {
+    pub(crate) fn offline(&self, manifest: &Manifest) -> Result<Wish> {
+        if let Some(version) = self.version.as_deref().filter(|version| *version != manifest.version.as_str())
+        {
+            return Err(Failure::usage(format!(
+                "the manifest is of version {}, not {version}",
+                manifest.version.as_str()
+            ))
+            .fix(
+                "leave --version out; `gpuaas app form` and `instance plan` know the versions of a platform",
+            ));
+        }
         if self.preset.is_some() {
             return Err(
                 Failure::usage("a preset is kept by a platform; here there is none").fix("use --values FILE")
@@ -134,7 +147,8 @@ impl ChoiceArgs {
             return Err(Failure::usage(format!("there is no volume for {place} without a platform"))
                 .fix("leave --mount out: it is scratch then"));
         }
-        let choices = self.choices(PresetChoices::default())?;
+        let mut choices = self.choices(PresetChoices::default())?;
+        choices.mounts.extend(self.mounts.iter().map(|(place, _)| (place.clone(), MountSource::Scratch)));
         Ok(Wish { host_port: self.host_port, ..choices.into() })
     }
 
@@ -202,8 +216,15 @@ pub(crate) fn read_choices(file: &Path) -> Result<PresetChoices> {
     })?;
     // A file with nothing in it chooses nothing.
     let tree = if tree.is_null() { Value::Object(Map::new()) } else { tree };
-    serde_json::from_value(tree).map_err(|error| {
-        Failure::usage(format!("{}: {error}", text.name))
+    preset::read(&tree).map_err(|faults| {
+        let page = Page::new(&text);
+        let told = faults.iter().map(|fault| {
+            let finding = Finding::new(Severity::Error, fault);
+            let place =
+                page.position(&finding).map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
+            format!("{}{place}: {}: {}", text.name, fault.path, fault.message)
+        });
+        Failure::usage(told.collect::<Vec<_>>().join(" "))
             .fix("it may have values, addons, lanes, resources, mounts, access and variant")
     })
 }
@@ -270,6 +291,7 @@ pub(super) async fn plan(session: &Session<'_>, launch: LaunchArgs) -> Result<()
         return Ok(());
     }
     let shown: PlanView = parse(&raw)?;
+    note_dropped(printer, &request.values, &shown.plan.values);
     for (titles, rows) in plan::tables(&shown.plan) {
         printer.text("")?;
         printer.table(titles, &rows)?;
