@@ -107,7 +107,6 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
     errors.extend(mounts::faults(app, &profile, &wanted.wish));
     errors.extend(misplaced);
     let resolved = &composition.resolved;
-    let needs = composition.core;
     if let Some(chosen) = chosen {
         let obstacles = target::obstacles(app, chosen, &composition, &wanted.wish, profile.gpu_placement);
         errors.extend(target::reasons(&obstacles));
@@ -142,7 +141,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
         schema: schema::schema(app.manifest, &resolved.hidden),
         ui_schema: schema::ui_schema(app.manifest, resolved),
         values: shown(app, resolved, &wanted.wish.values),
-        resources: resources(&profile, needs, chosen),
+        resources: resources(&profile, &composition, chosen),
         variants,
         allocation_id: choices.allocation,
         offers: view.skus.iter().map(|sku| offers::offer(app.manifest, sku, composition.total)).collect(),
@@ -296,7 +295,8 @@ fn variant(
     }
 }
 
-fn resources(profile: &Profile, needs: target::Needs, chosen: Option<Target<'_>>) -> FormResources {
+fn resources(profile: &Profile, composition: &Composition<'_>, chosen: Option<Target<'_>>) -> FormResources {
+    let needs = composition.core;
     let field = |bounds: target::Bounds, value: i64, total: Option<i64>| ResourceField {
         min: bounds.min,
         // Neither the manifest's bound nor the allocation can be exceeded.
@@ -306,11 +306,22 @@ fn resources(profile: &Profile, needs: target::Needs, chosen: Option<Target<'_>>
     };
     let allocation = chosen.map(|chosen| chosen.allocation);
     let gpus = target::Bounds::gpus(profile);
+    let count = i64::from(needs.gpu_count);
+    let lanes: Vec<_> = composition.running().filter(|part| part.lane().is_some()).collect();
+    let gpu_count = match lanes.as_slice() {
+        [] => {
+            ResourceField { default: gpus.default, ..field(gpus, count, allocation.map(|one| one.gpu_count)) }
+        }
+        [only] => {
+            let lane = parts::lane_count(only, chosen);
+            let max = [lane.max, gpus.max].into_iter().flatten().min();
+            ResourceField { min: lane.min.max(gpus.min), max, ..lane }
+        }
+        // Each says itself what it gets; the sum is not chosen.
+        _ => ResourceField { min: count, max: Some(count), default: count, value: count },
+    };
     FormResources {
-        gpu_count: ResourceField {
-            default: gpus.default,
-            ..field(gpus, i64::from(needs.gpu_count), allocation.map(|one| one.gpu_count))
-        },
+        gpu_count,
         cpu_millis: field(
             target::Bounds::cpu(profile),
             needs.cpu_millis,

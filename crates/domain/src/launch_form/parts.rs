@@ -82,27 +82,40 @@ pub(super) fn lanes(
     bound: &[Vec<&GpuDevice>],
     chosen: Option<Target<'_>>,
 ) -> Vec<FormLane> {
-    let most = chosen.map(|chosen| chosen.allocation.gpu_count);
-    let field = |range: Range<u32>, value: u32| ResourceField {
-        min: i64::from(range.min.unwrap_or(0)),
-        max: [range.max.map(i64::from), most].into_iter().flatten().min(),
-        default: range.default.map_or(i64::from(value), i64::from),
-        value: i64::from(value),
-    };
     let lane = |(part, gpus): (&Part<'_>, &Vec<&GpuDevice>)| {
         let name = part.lane()?.to_owned();
         Some(FormLane {
             name,
             component: part.component.name.clone(),
             runs: part.runs(),
-            gpu_count: field(part.component.gpu_count.unwrap_or_default(), part.gpu_count),
-            tensor_parallel: field(part.component.tensor_parallel.unwrap_or_default(), part.tensor_parallel),
+            gpu_count: lane_count(part, chosen),
+            tensor_parallel: field(
+                part.component.tensor_parallel.unwrap_or_default(),
+                part.tensor_parallel,
+                1,
+                chosen,
+            ),
             min_gpu_memory_mib: part.component.min_gpu_memory_mib.map(|Mib(mib)| mib),
             gpu_indices: gpus.iter().map(|gpu| gpu.index).collect(),
             gpus: gpus.iter().map(|gpu| FormGpu::of(gpu)).collect(),
         })
     };
     composition.parts.iter().zip(bound).filter_map(lane).collect()
+}
+
+/// How many devices a lane may have.
+pub(super) fn lane_count(part: &Part<'_>, chosen: Option<Target<'_>>) -> ResourceField {
+    field(part.component.gpu_count.unwrap_or_default(), part.gpu_count, 0, chosen)
+}
+
+fn field(range: Range<u32>, value: u32, least: u32, chosen: Option<Target<'_>>) -> ResourceField {
+    let most = chosen.map(|chosen| chosen.allocation.gpu_count);
+    ResourceField {
+        min: i64::from(range.min.unwrap_or(least)),
+        max: [range.max.map(i64::from), most].into_iter().flatten().min(),
+        default: range.default.map_or(i64::from(value), i64::from),
+        value: i64::from(value),
+    }
 }
 
 impl FormGpu {

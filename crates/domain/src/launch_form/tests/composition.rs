@@ -143,6 +143,23 @@ fn devices_follow_what_runs() {
     assert_eq!((plan.components[1].gpus.len(), plan.gpus.len()), (4, 4));
 }
 
+/// B-07, D-10: replicas cannot share devices, so a launch that would let them is refused.
+#[test]
+fn replicas_get_no_devices() {
+    let mut manifest = stack();
+    for index in [1, 3] {
+        let component = manifest["components"][index].as_object_mut().unwrap();
+        for member in ["gpu_count", "lane", "tensor_parallel"] {
+            component.remove(member);
+        }
+        component.insert("replicas".to_owned(), json!({"default": 2}));
+    }
+    let scene = Scene::of(&manifest);
+    let error = scene.plan(0, &Wish { gpu_count: Some(2), ..wish(&[]) }).unwrap_err();
+    let told: Vec<_> = error.field_errors().iter().map(|fault| (fault.path.as_str(), fault.code)).collect();
+    assert_eq!(told, [("/resources/gpu_count", "out_of_range")]);
+}
+
 /// A-17, B-07: the app's own components share what was chosen, add-ons come on top.
 #[test]
 fn totals_are_shared_by_minima_and_the_rest_goes_to_primary_components() {
