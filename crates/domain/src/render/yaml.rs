@@ -23,7 +23,7 @@ pub(super) fn document(value: &Value) -> String {
         Value::Object(map) if !map.is_empty() => object(&mut text, map, 0, false),
         Value::Array(items) if !items.is_empty() => list(&mut text, items, 0, false),
         other => {
-            text.push_str(&scalar(other));
+            scalar(&mut text, other);
             text.push('\n');
         }
     }
@@ -43,7 +43,7 @@ fn object(text: &mut String, map: &Map<String, Value>, depth: usize, mut inline:
         if !std::mem::take(&mut inline) {
             indent(text, depth);
         }
-        text.push_str(&word(key));
+        word(text, key);
         text.push(':');
         match value {
             Value::Object(map) if !map.is_empty() => {
@@ -56,7 +56,7 @@ fn object(text: &mut String, map: &Map<String, Value>, depth: usize, mut inline:
             }
             other => {
                 text.push(' ');
-                text.push_str(&scalar(other));
+                scalar(text, other);
                 text.push('\n');
             }
         }
@@ -73,35 +73,38 @@ fn list(text: &mut String, items: &[Value], depth: usize, mut inline: bool) {
             Value::Object(map) if !map.is_empty() => object(text, map, depth + 1, true),
             Value::Array(items) if !items.is_empty() => list(text, items, depth + 1, true),
             other => {
-                text.push_str(&scalar(other));
+                scalar(text, other);
                 text.push('\n');
             }
         }
     }
 }
 
-fn scalar(value: &Value) -> String {
+fn scalar(out: &mut String, value: &Value) {
     match value {
-        Value::String(text) => word(text),
+        Value::String(text) => word(out, text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            value.to_string()
+            let _ = write!(out, "{value}");
         }
     }
 }
 
-fn word(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { quoted(text) }
+fn word(out: &mut String, text: &str) {
+    if is_plain(text) {
+        out.push_str(text);
+    } else {
+        quoted(out, text);
+    }
 }
 
 fn is_plain(text: &str) -> bool {
     text.len() <= LONGEST_PLAIN
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/'))
-        && !NOT_TEXT.contains(&text.to_ascii_lowercase().as_str())
+        && !NOT_TEXT.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
+fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -110,6 +113,7 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            ' '..='~' => out.push(c),
             c if !is_shown(c) => {
                 let _ = match u32::from(c) {
                     code @ ..=0xff => write!(out, "\\x{code:02x}"),
@@ -121,7 +125,6 @@ fn quoted(text: &str) -> String {
         }
     }
     out.push('"');
-    out
 }
 
 /// Whether it may stand as it is: a reader sees it, and the specification calls it printable.
