@@ -48,13 +48,14 @@ pub(super) fn placed(
 /// The component as it runs, and the secrets that its variables hold.
 pub(super) fn component(written: &Component, known: &Values) -> Result<(Component, Vec<SecretInput>)> {
     let mut work = Work { known, budget: Budget::default() };
+    let of = |what: &str| format!("components/{}/{what}", written.name);
     let mut command = Vec::new();
     for (index, argument) in written.command.iter().enumerate() {
-        command.extend(work.arguments(argument).map_err(|fault| refusal("command", index, &fault))?);
+        command.extend(work.arguments(argument).map_err(|fault| refusal(&of("command"), index, &fault))?);
     }
     let (mut env, mut secrets) = (Vec::new(), Vec::new());
     for (index, variable) in written.env.iter().enumerate() {
-        let refused = |fault: Fault| refusal("env", index, &fault);
+        let refused = |fault: Fault| refusal(&of("env"), index, &fault);
         if let Some(when) = &variable.when
             && !work.holds(when).map_err(refused)?
         {
@@ -117,7 +118,7 @@ impl Work<'_> {
 }
 
 fn refusal(what: &str, index: usize, fault: &Fault) -> Error {
-    let sentence = format!("The app cannot compute its {what} from what was chosen: {}", fault.message);
+    let sentence = format!("The app cannot compute /{what}/{index} from what was chosen: {}", fault.message);
     let field = FieldError::new(format!("/{what}/{index}"), fault.code.name(), sentence.clone());
     Error::new(Kind::Unprocessable, "expression_failed", sentence).with_fields(vec![field])
 }

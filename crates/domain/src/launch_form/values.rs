@@ -259,7 +259,7 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
 
 /// Whole numbers exactly, others as far as a float goes.
 #[inline]
-fn compare(a: &Number, b: &Number) -> Option<Ordering> {
+pub(crate) fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     let whole = |n: &Number| n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),

@@ -28,7 +28,7 @@ pub use readable::unreadable;
 pub use subset::{CuratedSubset, check_values};
 
 /// Raised when the same input would give another output.
-pub const RENDERER_VERSION: i64 = 1;
+pub const RENDERER_VERSION: i64 = 2;
 /// Our own chart, and the version of it that these values are for.
 pub const CHART: &str = "workload";
 pub const CHART_VERSION: &str = "0.1.0";

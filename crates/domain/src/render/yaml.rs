@@ -83,10 +83,19 @@ fn list(text: &mut String, items: &[Value], depth: usize, mut inline: bool) {
 fn scalar(out: &mut String, value: &Value) {
     match value {
         Value::String(text) => word(out, text),
+        Value::Number(number) if number.is_f64() => out.push_str(&float(&number.to_string())),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             let _ = write!(out, "{value}");
         }
     }
+}
+
+/// YAML 1.1 takes `1e21` for text: a number has a point before its exponent, and the exponent a sign.
+fn float(written: &str) -> String {
+    let Some((digits, exponent)) = written.split_once('e') else { return written.to_owned() };
+    let point = if digits.contains('.') { "" } else { ".0" };
+    let sign = if exponent.starts_with(['-', '+']) { "" } else { "+" };
+    format!("{digits}{point}e{sign}{exponent}")
 }
 
 fn word(out: &mut String, text: &str) {

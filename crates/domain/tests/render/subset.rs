@@ -37,6 +37,49 @@ fn faults(values: &Value) -> Vec<(String, &'static str)> {
     faults.into_iter().map(|fault| (fault.path, fault.code)).collect()
 }
 
+/// B-11: numbers are judged by their worth: whole ones exactly, whatever their size, others as people write them.
+#[test]
+fn numbers_are_judged_by_their_worth() {
+    let most = 9_007_199_254_740_993_i64;
+    for (rule, value, is_good) in [
+        (json!({"maximum": most}), json!(most), true),
+        (json!({"maximum": most - 1}), json!(most), false),
+        (json!({"exclusiveMinimum": most - 1}), json!(most), true),
+        (json!({"minimum": 0.5}), json!(1), true),
+        (json!({"multipleOf": 0.1}), json!(0.3), true),
+        (json!({"multipleOf": 0.1}), json!(0.35), false),
+        (json!({"multipleOf": 3}), json!(most), most % 3 == 0),
+        (json!({"multipleOf": 2}), json!(most), false),
+        (json!({"enum": [1.0]}), json!(1), true),
+        (json!({"const": most - 1}), json!(most), false),
+    ] {
+        let schema = json!({"type": "object", "properties": {"number": rule}});
+        let subset = CuratedSubset(vec!["/number".to_owned()]);
+        let faults = check_values(&json!({"number": value}), &subset, &json!({}), &schema);
+        assert_eq!(faults.is_empty(), is_good, "{schema} {value} {faults:?}");
+    }
+}
+
+/// B-05: every reader of YAML takes a number for the same number, however large or small.
+#[test]
+fn numbers_arrive_as_numbers() {
+    let mut input = sample_tree(SAMPLES[0]);
+    let numbers =
+        json!({"a": 1e21, "b": 1.5e-9, "c": 0.1, "d": 3.0, "e": -1e300, "f": u64::MAX, "g": i64::MIN});
+    input["helm"] = json!({"chart": "demo", "version": "1.0.0", "values": numbers});
+    let rendered =
+        render(gpuaas_domain::manifest::ExecutionEngine::Helm, &serde_json::from_value(input).unwrap())
+            .unwrap();
+    let values = rendered.files.iter().find(|file| file.name.contains("values")).unwrap();
+    assert_eq!(super::readers::read(&values.bytes), numbers);
+    for line in values.bytes.lines().filter(|line| line.contains('e') && !line.starts_with("e:")) {
+        assert!(
+            line.contains('.') && (line.contains("e+") || line.contains("e-")),
+            "YAML 1.1 takes {line} for text"
+        );
+    }
+}
+
 /// B-11: only curated values can be set, and those as the chart's own schema has it.
 #[test]
 fn only_curated_values_can_be_set() {

@@ -120,15 +120,15 @@ fn what_cannot_be_computed_is_told() {
     let plan = |values: Value| scene.plan(1, &wanting(values).wish);
     let error = plan(json!({})).unwrap_err();
     assert_eq!(
-        (error.code(), error.field_errors()[0].code),
-        ("expression_failed", "expression_division_by_zero")
+        (error.code(), error.field_errors()[0].path.as_str(), error.field_errors()[0].code),
+        ("expression_failed", "/components/main/command/0", "expression_division_by_zero")
     );
     assert_eq!(plan(json!({"parts": 2})).unwrap().rendered.unwrap().components[0].command, ["4"]);
     let error = plan(json!({"parts": 2, "token": "hub"})).unwrap_err();
     assert_eq!(error.code(), "secret_not_supported");
     let form = scene.with_values(json!({"parts": 0}));
     assert!(
-        !form.launchable && errors(&form) == [("/command/0", "expression_division_by_zero")],
+        !form.launchable && errors(&form) == [("/components/main/command/0", "expression_division_by_zero")],
         "{:?}",
         form.errors
     );

@@ -4,10 +4,12 @@
 //! document or a pattern that cannot be read is a fault at the place where it would have counted, because what cannot be
 //! judged is not good. No sentence repeats a value.
 
-use serde_json::{Map, Value};
+use std::cmp::Ordering;
+
+use serde_json::{Map, Number, Value};
 
 use crate::FieldError;
-use crate::launch_form::values::compile;
+use crate::launch_form::values::{compare, compile};
 use crate::text::member_at;
 
 const MAX_DEPTH: usize = 64;
@@ -188,13 +190,14 @@ impl<'a> Judge<'a> {
     }
 
     fn number(&mut self, at: &str, value: &Value, keyword: &str, of: &Value) {
-        let (Some(number), Some(bound)) = (value.as_f64(), of.as_f64()) else { return };
+        let (Value::Number(number), Value::Number(bound)) = (value, of) else { return };
+        let order = compare(number, bound);
         let good = match keyword {
-            "minimum" => number >= bound,
-            "maximum" => number <= bound,
-            "exclusiveMinimum" => number > bound,
-            "exclusiveMaximum" => number < bound,
-            _ => bound > 0.0 && (number / bound).fract() == 0.0,
+            "minimum" => order.is_some_and(Ordering::is_ge),
+            "maximum" => order.is_some_and(Ordering::is_le),
+            "exclusiveMinimum" => order.is_some_and(Ordering::is_gt),
+            "exclusiveMaximum" => order.is_some_and(Ordering::is_lt),
+            _ => is_multiple(number, bound),
         };
         self.unless(good, at, "out_of_range", &format!("{keyword} is {of}."));
     }
@@ -343,10 +346,22 @@ fn is_declared(key: &str, all: &Map<String, Value>) -> bool {
 
 /// `1` and `1.0` are one number.
 fn same(one: &Value, other: &Value) -> bool {
-    match (one.as_f64(), other.as_f64()) {
-        (Some(a), Some(b)) if one.is_f64() || other.is_f64() => a.total_cmp(&b).is_eq(),
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => compare(one, other) == Some(Ordering::Equal),
         _ => one == other,
     }
+}
+
+/// Whole numbers exactly; of others, `0.3` is three times `0.1` whatever a float makes of it.
+fn is_multiple(number: &Number, of: &Number) -> bool {
+    if let (Some(number), Some(of)) = (number.as_i64(), of.as_i64()) {
+        return of > 0 && number % of == 0;
+    }
+    let (Some(number), Some(of)) = (number.as_f64(), of.as_f64()) else { return false };
+    let times = number / of;
+    of > 0.0
+        && times.is_finite()
+        && (times - times.round()).abs() <= f64::EPSILON * times.abs().max(1.0) * 4.0
 }
 
 fn is_of(value: &Value, types: &Value) -> bool {
