@@ -8,11 +8,14 @@ use crate::manifest::{Component, Image, Profile};
 use crate::node::GpuDevice;
 use crate::{Error, Kind, Result};
 
-/// Whether an image is made for exactly these devices; without any it must claim none.
+/// Whether an image is made for exactly these devices; without any it must claim none. The only image of a component is no
+/// variant of anything and claims nothing.
 pub(crate) fn fits(image: &Image, gpus: &[&GpuDevice]) -> bool {
     let vendor_fits = |gpu: &&GpuDevice| image.accelerators.contains(&gpu.vendor);
     let model_fits = |gpu: &&GpuDevice| image.gpu_models.is_empty() || image.gpu_models.contains(&gpu.model);
-    if gpus.is_empty() {
+    if image.variant.is_none() {
+        true
+    } else if gpus.is_empty() {
         image.accelerators.is_empty()
     } else {
         gpus.iter().all(|gpu| vendor_fits(gpu) && model_fits(gpu))

@@ -141,6 +141,16 @@ fn devices_follow_what_runs() {
     let plan = Scene::of(&manifest).plan(0, &Wish { gpu_count: Some(4), ..wish(&[]) }).unwrap();
     assert_eq!(names(&plan), ["gateway", "lane-b"]);
     assert_eq!((plan.components[1].gpus.len(), plan.gpus.len()), (4, 4));
+    // An image that is the only one of its component says nothing of devices.
+    let same = manifest["artifact_ref"].clone();
+    for component in manifest["components"].as_array_mut().unwrap() {
+        component.as_object_mut().unwrap().remove("artifact");
+        component["image_ref"] = same.clone();
+    }
+    let wanted = Wanted { wish: Wish { gpu_count: Some(4), ..wish(&[]) }, ..Wanted::default() };
+    let (form, _) = Scene::of(&manifest).try_form(&wanted).unwrap();
+    let chosen: Vec<_> = form.variants.iter().map(|image| (image.chosen, image.fits)).collect();
+    assert_eq!(chosen, [(true, true), (true, true)]);
 }
 
 /// B-07, D-10: replicas cannot share devices, so a launch that would let them is refused.
