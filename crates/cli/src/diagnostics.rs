@@ -56,7 +56,30 @@ impl Page {
     }
 
     fn mark(&self, finding: &Finding) -> Option<Range<usize>> {
-        self.places.mark(&self.text, &finding.path, &finding.code).map(|mark| mark.span)
+        let span = self.places.mark(&self.text, &finding.path, &finding.code)?.span;
+        Some(self.inside(&span, finding).unwrap_or(span))
+    }
+
+    /// The word of an expression that a finding is about, where the text stands in the document as it is read.
+    fn inside(&self, span: &Range<usize>, finding: &Finding) -> Option<Range<usize>> {
+        let (number, _) = finding.message.strip_prefix("At character ")?.split_once(':')?;
+        let written = self.text.get(span.clone())?;
+        let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let inner = match quote {
+            Some(quote) => written.strip_prefix(quote)?.strip_suffix(quote)?,
+            None => written,
+        };
+        if inner.contains(['\\', '\n']) || quote.is_some_and(|quote| inner.contains(quote)) {
+            return None;
+        }
+        let at = number.parse::<usize>().ok()?.checked_sub(1)?;
+        let (from, first) = inner.char_indices().nth(at)?;
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let rest = &inner[from..];
+        let long =
+            if is_word(first) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let start = span.start + quote.map_or(0, char::len_utf8) + from;
+        Some(start..start + long)
     }
 
     /// Where a finding stands.

@@ -283,3 +283,25 @@ fn codes_of_source_manifests_stand_in_the_table() {
         }
     }
 }
+
+/// the mark of an expression is under the word that is wrong in it, wherever the text is written as it is read.
+#[test]
+fn an_expression_is_marked_where_it_is_wrong() {
+    let marked = |written: &str, character: usize| {
+        let message = format!("At character {character}: No.");
+        let finding = Finding::new(Severity::Error, &FieldError::new("/when", "expression_type", message));
+        let shown = Page::new(&text(written, Format::Yaml)).render(&[finding], false);
+        let line = |number: usize| shown.lines().nth(number).unwrap().get(5..).unwrap_or_default().to_owned();
+        line(4).find('^').map(|at| line(3)[at..line(4).len()].to_owned()).unwrap_or_default()
+    };
+    assert_eq!(marked("when: params.sise > 3\n", 8), "sise");
+    assert_eq!(marked("when: \"params.sise > 3\"\n", 8), "sise");
+    assert_eq!(marked("when: 'params.sise > 3'\n", 13), ">");
+    assert_eq!(marked("when: {a: 'x'}\n", 99), "{a: 'x'}", "what cannot be found is marked as a whole");
+    assert_eq!(
+        marked("when: 'it''s wrong'\n", 6),
+        "'it''s wrong'",
+        "what is read otherwise than written too"
+    );
+    assert_eq!(marked("when: \"a\\tb c\"\n", 5), "\"a\\tb c\"");
+}

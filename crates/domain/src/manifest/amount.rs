@@ -1,13 +1,23 @@
 //! Amounts as a manifest writes them, and the ranges they may move in.
 
+use std::fmt;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::cpus;
 
 /// Mebibytes. Written as a number, or as digits in quotes, which some tools make of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Mib(pub u32);
+
+impl fmt::Display for Mib {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB", self.0)
+    }
+}
 
 impl Mib {
     /// 64 TiB, what the node agent takes at most.
@@ -54,6 +64,12 @@ impl JsonSchema for Mib {
 /// Processor cores, kept in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Vcpu(u32);
+
+impl fmt::Display for Vcpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} vCPU", cpus(i64::from(self.0)))
+    }
+}
 
 impl Vcpu {
     pub const MAX_CORES: u32 = 4096;

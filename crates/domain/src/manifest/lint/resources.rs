@@ -1,6 +1,7 @@
 //! Amounts: ranges that are ranges, defaults inside them and not below what the app needs.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use super::Faults;
 use crate::manifest::{MAIN, Manifest, Range};
@@ -24,7 +25,7 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     mounts(manifest, faults);
 }
 
-fn range<T: Ord + Copy>(at: &str, range: Option<Range<T>>, least: Option<T>, faults: &mut Faults) {
+fn range<T: Ord + Copy + Display>(at: &str, range: Option<Range<T>>, least: Option<T>, faults: &mut Faults) {
     let Some(Range { default, min, max }) = range else { return };
     if let (Some(min), Some(max)) = (min, max)
         && min > max
@@ -32,15 +33,11 @@ fn range<T: Ord + Copy>(at: &str, range: Option<Range<T>>, least: Option<T>, fau
         return faults.add(format!("{at}/min"), "min_above_max", "The minimum is above the maximum.");
     }
     if let Some(least) = least {
-        if default.is_some_and(|default| default < least) {
-            faults.add(
-                format!("{at}/default"),
-                "default_below_minimum",
-                "The app needs more than this to run.",
-            );
-        }
-        if max.is_some_and(|max| max < least) {
-            faults.add(format!("{at}/max"), "default_below_minimum", "The app needs more than this to run.");
+        let sentence = format!("The app needs at least {least} to run.");
+        for (member, amount) in [("default", default), ("max", max)] {
+            if amount.is_some_and(|amount| amount < least) {
+                faults.add(format!("{at}/{member}"), "default_below_minimum", sentence.clone());
+            }
         }
     }
     if let Some(default) = default
