@@ -3516,11 +3516,14 @@ export interface components {
         };
         FormGpu: {
             /** Format: int64 */
-            index: number;
-            /** Format: int64 */
             memory_mib: number;
             model: string;
             simulated: boolean;
+            /**
+             * Format: uint32
+             * @description Which of the allocation's it is, counted from 0.
+             */
+            slot: number;
             uuid: string;
         };
         /** @description A component with devices of its own (C-09). */
@@ -3528,7 +3531,6 @@ export interface components {
             component: string;
             gpu_count: components["schemas"]["ResourceField"];
             /** @description Those it would get now. */
-            gpu_indices: number[];
             gpus: components["schemas"]["FormGpu"][];
             /** Format: uint32 */
             min_gpu_memory_mib?: number | null;
@@ -3998,8 +4000,8 @@ export interface components {
         LaneWish: {
             /** Format: uint32 */
             gpu_count?: number | null;
-            /** @description Exactly these devices, by their numbers on the node. */
-            gpu_indices?: number[] | null;
+            /** @description Which of the allocation's GPUs, counted from 0. A device's own number on its node is nobody's to choose (U-12). */
+            slots?: number[] | null;
             /**
              * Format: uint32
              * @description How many devices hold one model together.

@@ -25,10 +25,10 @@ pub struct LaneWish {
     #[schemars(range(min = 1, max = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor_parallel: Option<u32>,
-    /// Exactly these devices, by their numbers on the node.
+    /// Which of the allocation's GPUs, counted from 0. A device's own number on its node is nobody's to choose (U-12).
     #[schemars(length(max = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_indices: Option<Vec<i64>>,
+    pub slots: Option<Vec<u32>>,
 }
 
 /// Names that nobody has are told up to here.
@@ -112,12 +112,11 @@ pub(crate) fn bind<'t>(
         refused: Vec::new(),
     };
     let mut waiting = Vec::new();
-    let mut owners: BTreeMap<i64, &str> = BTreeMap::new();
+    let mut owners: BTreeMap<u32, &str> = BTreeMap::new();
     for (index, part) in
         composition.parts.iter().enumerate().filter(|(_, part)| part.gpu_count > 0 && part.runs())
     {
-        let asked =
-            part.lane().and_then(|lane| wish.lanes.get(lane)).and_then(|lane| lane.gpu_indices.as_ref());
+        let asked = part.lane().and_then(|lane| wish.lanes.get(lane)).and_then(|lane| lane.slots.as_ref());
         match (part.lane(), asked) {
             (Some(lane), Some(asked)) => work.pick(index, part, lane, asked, target, &mut owners),
             _ => waiting.push(index),
@@ -167,17 +166,17 @@ struct Work<'t> {
 }
 
 impl<'t> Work<'t> {
-    /// Exactly the devices that were asked for.
+    /// Exactly those of the allocation's devices that were asked for.
     fn pick<'p>(
         &mut self,
         index: usize,
         part: &Part<'p>,
         lane: &'p str,
-        asked: &[i64],
+        asked: &[u32],
         target: Target<'t>,
-        owners: &mut BTreeMap<i64, &'p str>,
+        owners: &mut BTreeMap<u32, &'p str>,
     ) {
-        let at = format!("{}/gpu_indices", pointer(lane));
+        let at = format!("{}/slots", pointer(lane));
         let mut refuse = |error: Error| {
             let field = FieldError::new(at.clone(), error.code(), error.message());
             self.refused.push(error.with_fields(vec![field]));
@@ -187,9 +186,11 @@ impl<'t> Work<'t> {
             return refuse(Error::new(Kind::Unprocessable, "gpu_total_mismatch", sentence));
         }
         for number in asked {
-            let Some(device) = target.gpus.iter().find(|gpu| gpu.index == *number) else {
-                let has: Vec<String> = target.gpus.iter().map(|gpu| gpu.index.to_string()).collect();
-                let sentence = format!("The allocation has no GPU {number}; it has {}.", has.join(", "));
+            let Some(device) = target.gpus.get(*number as usize) else {
+                let sentence = format!(
+                    "The allocation has {} GPUs, counted from 0; {number} is none.",
+                    target.gpus.len()
+                );
                 refuse(Error::new(Kind::Unprocessable, "unknown_gpu", sentence));
                 continue;
             };

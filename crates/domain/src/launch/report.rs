@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::composition::{Composition, Part};
+use super::target::slot_of;
 use super::{PlannedArtifact, Target};
 use crate::allocation::prices_at;
 use crate::ids::GpuId;
@@ -314,14 +315,18 @@ pub(super) fn engines(listed: &[ExecutionEngine], input: &RenderInput) -> Vec<Pl
 }
 
 /// The evidence of the GPU check.
-pub(super) fn bound(composition: &Composition<'_>, sets: &[Vec<&GpuDevice>]) -> (String, Value) {
+pub(super) fn bound(
+    composition: &Composition<'_>,
+    sets: &[Vec<&GpuDevice>],
+    target: Target<'_>,
+) -> (String, Value) {
     let lanes: Map<String, Value> = composition
         .parts
         .iter()
         .zip(sets)
         .filter(|(_, set)| !set.is_empty())
         .map(|(part, set)| {
-            let numbers: Vec<i64> = set.iter().map(|gpu| gpu.index).collect();
+            let numbers: Vec<u32> = set.iter().map(|gpu| slot_of(target, gpu)).collect();
             (part.component.name.clone(), json!(numbers))
         })
         .collect();
@@ -330,5 +335,5 @@ pub(super) fn bound(composition: &Composition<'_>, sets: &[Vec<&GpuDevice>]) -> 
         1 => "1 GPU is bound.".to_owned(),
         count => format!("{count} GPUs are bound, none of them twice."),
     };
-    (message, json!({ "needed": composition.total.gpu_count, "gpu_indices": lanes }))
+    (message, json!({ "needed": composition.total.gpu_count, "slots": lanes }))
 }

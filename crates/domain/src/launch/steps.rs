@@ -66,7 +66,7 @@ impl<'a> Making<'a, '_> {
             "The node can do what the app needs.".to_owned(),
             json!({ "required": wanted.required_capabilities }),
         );
-        let (message, evidence) = report::bound(self.composition, &bound);
+        let (message, evidence) = report::bound(self.composition, &bound, target);
         checks.note(CheckName::Gpus, true, message, evidence);
         let (free_cpu, free_memory) = target::free_share(target);
         let total = self.composition.total;

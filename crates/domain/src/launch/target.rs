@@ -278,6 +278,12 @@ pub(crate) fn free_gpus(target: Target<'_>) -> Vec<&GpuDevice> {
     target.gpus.iter().filter(free).collect()
 }
 
+/// Which of the allocation's devices it is, counted from 0.
+pub(crate) fn slot_of(target: Target<'_>, device: &GpuDevice) -> u32 {
+    let place = target.gpus.iter().position(|gpu| gpu.id == device.id).unwrap_or_default();
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
 /// What is free of processors (in thousandths) and memory.
 pub(crate) fn free_share(target: Target<'_>) -> (i64, i64) {
     let allocation = target.allocation;

@@ -51,14 +51,14 @@ fn mounted(view: &FormView<'_>, source: &MountSource) -> String {
     format!("volume:{name}{}", if *read_only { ":ro" } else { "" })
 }
 
-/// `gpus=2`, `tensor-parallel=2`, `gpu-indices=0,1`.
+/// `gpus=2`, `tensor-parallel=2`, `slots=0,1`.
 fn lane_settings(wish: &LaneWish) -> Vec<String> {
     let number = |name: &str, count: Option<u32>| count.map(|count| format!("{name}={count}"));
-    let indices = wish.gpu_indices.as_ref().map(|indices| {
-        let numbers: Vec<String> = indices.iter().map(ToString::to_string).collect();
-        format!("gpu-indices={}", numbers.join(","))
+    let slots = wish.slots.as_ref().map(|slots| {
+        let numbers: Vec<String> = slots.iter().map(ToString::to_string).collect();
+        format!("slots={}", numbers.join(","))
     });
-    [number("gpus", wish.gpu_count), number("tensor-parallel", wish.tensor_parallel), indices]
+    [number("gpus", wish.gpu_count), number("tensor-parallel", wish.tensor_parallel), slots]
         .into_iter()
         .flatten()
         .collect()

@@ -96,8 +96,7 @@ pub(super) fn lanes(
                 chosen,
             ),
             min_gpu_memory_mib: part.component.min_gpu_memory_mib.map(|Mib(mib)| mib),
-            gpu_indices: gpus.iter().map(|gpu| gpu.index).collect(),
-            gpus: gpus.iter().map(|gpu| FormGpu::of(gpu)).collect(),
+            gpus: gpus.iter().filter_map(|gpu| Some(FormGpu::of(chosen?, gpu))).collect(),
         })
     };
     composition.parts.iter().zip(bound).filter_map(lane).collect()
@@ -119,9 +118,9 @@ fn field(range: Range<u32>, value: u32, least: u32, chosen: Option<Target<'_>>) 
 }
 
 impl FormGpu {
-    fn of(gpu: &GpuDevice) -> Self {
+    fn of(target: Target<'_>, gpu: &GpuDevice) -> Self {
         Self {
-            index: gpu.index,
+            slot: target::slot_of(target, gpu),
             uuid: gpu.device_uuid.clone(),
             model: gpu.model.clone(),
             memory_mib: gpu.memory_mib,

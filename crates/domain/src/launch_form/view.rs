@@ -260,13 +260,13 @@ pub struct FormLane {
     pub tensor_parallel: ResourceField,
     pub min_gpu_memory_mib: Option<u32>,
     /// Those it would get now.
-    pub gpu_indices: Vec<i64>,
     pub gpus: Vec<FormGpu>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormGpu {
-    pub index: i64,
+    /// Which of the allocation's it is, counted from 0.
+    pub slot: u32,
     pub uuid: String,
     pub model: String,
     pub memory_mib: i64,

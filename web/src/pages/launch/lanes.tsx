@@ -21,7 +21,7 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
       {lanes.map((lane) => {
         const given = wish.lanes?.[lane.name] ?? {};
         const at = (member: string) => errors.filter((one) => one.path === `/lanes/${lane.name}/${member}`).map((one) => one.message).join(' ') || undefined;
-        const whole = errors.filter((one) => one.path === `/lanes/${lane.name}` || one.path.startsWith(`/lanes/${lane.name}/gpu_indices`));
+        const whole = errors.filter((one) => one.path === `/lanes/${lane.name}` || one.path.startsWith(`/lanes/${lane.name}/slots`));
         return (
           <fieldset key={lane.name}>
             <legend>
@@ -39,7 +39,7 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
               <ul className="plain-list small" aria-label={`GPUs of ${lane.name}`}>
                 {lane.gpus.map((gpu) => (
                   <li key={gpu.uuid}>
-                    GPU {gpu.index}: {gpu.model}, {mib(gpu.memory_mib)} <Simulated when={gpu.simulated} />
+                    GPU {gpu.slot}: {gpu.model}, {mib(gpu.memory_mib)} <Simulated when={gpu.simulated} />
                   </li>
                 ))}
               </ul>

@@ -18,7 +18,7 @@ export function fillOf(preset: Preset): Fill {
     access,
     values: given(Object.entries(values ?? {})),
     resources: given(Object.entries(resources ?? {})),
-    lanes: given(members.filter(([path]) => !path.endsWith('.gpu_indices'))),
+    lanes: given(members.filter(([path]) => !path.endsWith('.slots'))),
   };
 }
 

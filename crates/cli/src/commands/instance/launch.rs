@@ -78,7 +78,7 @@ pub(crate) struct ChoiceArgs {
     /// An add-on of the app that is to run too; those that it needs come with it. Can be repeated
     #[arg(long = "addon", value_name = "NAME")]
     addons: Vec<String>,
-    /// What a lane gets: LANE.gpus=N, LANE.tensor-parallel=N or LANE.gpu-indices=0,1. Can be repeated
+    /// What a lane gets: LANE.gpus=N, LANE.tensor-parallel=N or LANE.slots=0,1. Can be repeated
     #[arg(long = "lane", value_name = "LANE.SETTING=VALUE", value_parser = lane)]
     lanes: Vec<(String, LaneSetting)>,
     /// What stands at a place for storage: scratch, or volume:NAME (volume:NAME:ro to read only). Can be repeated
@@ -91,7 +91,7 @@ pub(crate) struct ChoiceArgs {
 enum LaneSetting {
     Gpus(u32),
     TensorParallel(u32),
-    GpuIndices(Vec<i64>),
+    Slots(Vec<u32>),
 }
 
 /// What was typed for a place for storage.
@@ -116,7 +116,7 @@ impl ChoiceArgs {
             match setting {
                 LaneSetting::Gpus(count) => lane.gpu_count = Some(*count),
                 LaneSetting::TensorParallel(degree) => lane.tensor_parallel = Some(*degree),
-                LaneSetting::GpuIndices(indices) => lane.gpu_indices = Some(indices.clone()),
+                LaneSetting::Slots(slots) => lane.slots = Some(slots.clone()),
             }
         }
         all.variant = self.variant.clone().or(all.variant);
@@ -230,18 +230,16 @@ pub(crate) fn read_choices(file: &Path) -> Result<PresetChoices> {
 }
 
 fn lane(text: &str) -> std::result::Result<(String, LaneSetting), String> {
-    let usage = "use LANE.gpus=N, LANE.tensor-parallel=N or LANE.gpu-indices=0,1";
+    let usage = "use LANE.gpus=N, LANE.tensor-parallel=N or LANE.slots=0,1";
     let (setting, value) = text.split_once('=').ok_or(usage)?;
     let (lane, setting) = setting.rsplit_once('.').filter(|(lane, _)| !lane.is_empty()).ok_or(usage)?;
     let count = || value.parse().map_err(|_| format!("{value:?} is no whole number; {usage}"));
     let setting = match setting {
         "gpus" => LaneSetting::Gpus(count()?),
         "tensor-parallel" => LaneSetting::TensorParallel(count()?),
-        "gpu-indices" => {
-            let indices: Option<Vec<i64>> = value.split(',').map(|index| index.trim().parse().ok()).collect();
-            LaneSetting::GpuIndices(
-                indices.ok_or_else(|| format!("{value:?} is no list of numbers; {usage}"))?,
-            )
+        "slots" => {
+            let slots: Option<Vec<u32>> = value.split(',').map(|slot| slot.trim().parse().ok()).collect();
+            LaneSetting::Slots(slots.ok_or_else(|| format!("{value:?} is no list of numbers; {usage}"))?)
         }
         _ => return Err(usage.to_owned()),
     };
@@ -321,9 +319,9 @@ mod tests {
         let set = |setting| Ok(("chat".to_owned(), setting));
         assert_eq!(lane("chat.gpus=2"), set(LaneSetting::Gpus(2)));
         assert_eq!(lane("chat.tensor-parallel=4"), set(LaneSetting::TensorParallel(4)));
-        assert_eq!(lane("chat.gpu-indices=5,1"), set(LaneSetting::GpuIndices(vec![5, 1])));
+        assert_eq!(lane("chat.slots=5,1"), set(LaneSetting::Slots(vec![5, 1])));
         for typed in
-            ["chat", "chat=2", ".gpus=2", "chat.gpus=x", "chat.gpus=-1", "chat.gpu-indices=a", "chat.other=1"]
+            ["chat", "chat=2", ".gpus=2", "chat.gpus=x", "chat.gpus=-1", "chat.slots=a", "chat.other=1"]
         {
             assert!(lane(typed).is_err(), "{typed}");
         }

@@ -48,8 +48,8 @@ fn wish(addons: &[&str]) -> Wish {
     Wish { addons: addons.iter().map(|name| (*name).to_owned()).collect(), ..Wish::default() }
 }
 
-fn lane(gpu_count: Option<u32>, tensor_parallel: Option<u32>, gpu_indices: Option<Vec<i64>>) -> LaneWish {
-    LaneWish { gpu_count, tensor_parallel, gpu_indices }
+fn lane(gpu_count: Option<u32>, tensor_parallel: Option<u32>, slots: Option<Vec<u32>>) -> LaneWish {
+    LaneWish { gpu_count, tensor_parallel, slots }
 }
 
 fn names(plan: &Plan) -> Vec<&str> {
@@ -200,10 +200,14 @@ fn totals_are_shared_by_minima_and_the_rest_goes_to_primary_components() {
     assert_eq!(error.field_errors()[0].message, "The components that run need 8.5 vCPU together.");
 }
 
-/// C-04, C-09: lanes have devices of their own, in the number that the profile or the user says.
+/// C-04, C-09, U-12: lanes have devices of their own, in the number that the profile or the user says. They are chosen as the
+/// allocation's first, second and so on, never by the numbers of devices.
 #[test]
 fn lanes_get_disjoint_devices() {
-    let scene = scene();
+    let mut scene = scene();
+    for gpu in &mut scene.places[0].gpus {
+        gpu.index += 8;
+    }
     let plan = scene.plan(0, &wish(&[])).unwrap();
     let sets: Vec<_> = plan.components.iter().map(|one| one.gpus.clone()).collect();
     assert_eq!(sets, [vec![], vec!["GPU-1-0".to_owned(), "GPU-1-1".into()], vec!["GPU-1-2".to_owned()]]);
@@ -216,12 +220,12 @@ fn lanes_get_disjoint_devices() {
     assert_eq!(plan.components[1].gpus, ["GPU-1-0", "GPU-1-2", "GPU-1-3", "GPU-1-4"]);
     assert_eq!((plan.components[1].tensor_parallel, plan.components[2].tensor_parallel), (4, 1));
     let check = plan.checks.iter().find(|check| check.name == CheckName::Gpus).unwrap();
-    assert_eq!(check.evidence["gpu_indices"], json!({"lane-a": [0, 2, 3, 4], "lane-b": [5, 1]}));
+    assert_eq!(check.evidence["slots"], json!({"lane-a": [0, 2, 3, 4], "lane-b": [5, 1]}));
     assert!(
         scene
             .form(&Wanted { wish: wanted, ..Wanted::default() })
             .command
-            .contains("--lane a.gpus=4 --lane a.tensor-parallel=4 --lane b.gpus=2 --lane b.gpu-indices=5,1")
+            .contains("--lane a.gpus=4 --lane a.tensor-parallel=4 --lane b.gpus=2 --lane b.slots=5,1")
     );
 }
 
