@@ -131,7 +131,7 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
             let planned = launch::plan(app, chosen, &wanted.wish);
             plannable = planned.is_ok();
             let refused = planned.and_then(|planned| planned.plan.check_engine());
-            errors.extend(refused.err().map(|error| fault("/", &error)));
+            errors.extend(refused.err().into_iter().flat_map(|error| faults("/", &error)));
         }
     }
     let choices = choices(view, wanted, resolved, chosen.map(|chosen| chosen.allocation.id));
@@ -165,6 +165,14 @@ pub fn resolve(view: &FormView<'_>, wanted: &Wanted) -> Result<(Form, Choices)> 
         allocations: allocations.into_iter().map(|(allocation, _)| allocation).collect(),
     };
     Ok((form, choices))
+}
+
+/// The faults of one refusal, or the refusal itself at a place of the request.
+fn faults(path: &str, error: &Error) -> Vec<FieldError> {
+    match error.field_errors() {
+        [] => vec![fault(path, error)],
+        several => several.to_vec(),
+    }
 }
 
 /// The faults of one refusal at a place of the request, as one.
@@ -305,6 +313,11 @@ fn resources(profile: &Profile, composition: &Composition<'_>, chosen: Option<Ta
         value,
     };
     let allocation = chosen.map(|chosen| chosen.allocation);
+    // Add-ons take theirs on top.
+    let on_top = (
+        (composition.total.cpu_millis - needs.cpu_millis).max(0),
+        (composition.total.memory_mib - needs.memory_mib).max(0),
+    );
     let gpus = target::Bounds::gpus(profile);
     let count = i64::from(needs.gpu_count);
     let lanes: Vec<_> = composition.running().filter(|part| part.lane().is_some()).collect();
@@ -325,12 +338,12 @@ fn resources(profile: &Profile, composition: &Composition<'_>, chosen: Option<Ta
         cpu_millis: field(
             target::Bounds::cpu(profile),
             needs.cpu_millis,
-            allocation.map(|one| one.vcpu * 1000),
+            allocation.map(|one| one.vcpu * 1000 - on_top.0),
         ),
         memory_mib: field(
             target::Bounds::memory(profile),
             needs.memory_mib,
-            allocation.map(|one| one.memory_mib),
+            allocation.map(|one| one.memory_mib - on_top.1),
         ),
     }
 }

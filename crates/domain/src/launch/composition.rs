@@ -15,6 +15,8 @@ use crate::text::{cpus, nearest};
 /// More than any profile has of either.
 const MOST_ASKED: usize = 32;
 
+const GPU_COUNT: &str = "/resources/gpu_count";
+
 /// The least that any engine gives a container.
 const LEAST_CPU_MILLIS: i64 = 10;
 const LEAST_MEMORY_MIB: i64 = 6;
@@ -113,10 +115,12 @@ pub(crate) fn compose<'p>(
     let (addons, mut faults) = chosen_addons(manifest, wish);
     let mut parts = parts(manifest, profile, &addons);
     faults.extend(give_gpus(&mut parts, wish));
-    let (mut core, out_of_bounds) = target::needs(profile, wish, target, existing);
-    if parts.iter().any(|part| part.lane().is_some()) {
-        // Lanes say themselves what they take; the total is what they come to.
-        core.gpu_count = sum(parts.iter().filter(|part| part.addon.is_none())).gpu_count;
+    let (mut core, mut out_of_bounds) = target::needs(profile, wish, target, existing);
+    let has_lanes = parts.iter().any(|part| part.lane().is_some());
+    if has_lanes {
+        // Lanes say themselves what they take; the total is what they come to, and is judged once it is known what runs.
+        core.gpu_count = own_gpus(&parts);
+        out_of_bounds.retain(|fault| fault.path != GPU_COUNT);
     }
     faults.extend(out_of_bounds);
     let names: Vec<&str> = addons.iter().map(|addon| addon.name).collect();
@@ -131,12 +135,25 @@ pub(crate) fn compose<'p>(
             part.idle = Some(Idle::ConditionDoesNotHold);
         }
     }
-    if parts.iter().all(|part| part.lane().is_none()) {
+    if has_lanes {
+        let bounds = target::Bounds::gpus(profile);
+        let count = i64::from(own_gpus(&parts));
+        if !existing && count > 0 && !bounds.holds(count) {
+            let sentence =
+                format!("{} Its lanes take {count}.", bounds.sentence("GPUs", |gpus| gpus.to_string()));
+            faults.push(FieldError::new(GPU_COUNT, "out_of_range", sentence));
+        }
+    } else {
         faults.extend(give_all(profile, &mut parts, wish));
     }
     faults.extend(share(&mut core, wish, target, &mut parts));
     let total = sum(parts.iter());
     Composition { addons, parts, core, total, resolved, faults }
+}
+
+/// What the lanes of the app itself come to, without those of add-ons.
+fn own_gpus(parts: &[Part<'_>]) -> u32 {
+    sum(parts.iter().filter(|part| part.addon.is_none())).gpu_count
 }
 
 fn sum<'a, 'p: 'a>(parts: impl Iterator<Item = &'a Part<'p>>) -> Needs {
@@ -230,7 +247,10 @@ fn give_gpus(parts: &mut [Part<'_>], wish: &Wish) -> Vec<FieldError> {
         let range = part.component.gpu_count.unwrap_or_default();
         let asked = part.lane().and_then(|lane| wish.lanes.get(lane));
         // With one lane, the app's own count is meant for it.
-        let count = asked.and_then(|lane| lane.gpu_count).or(wish.gpu_count.filter(|_| lanes.len() == 1));
+        let named =
+            asked.and_then(|lane| lane.slots.as_ref()).and_then(|slots| u32::try_from(slots.len()).ok());
+        let count = asked.and_then(|lane| lane.gpu_count).or(named);
+        let count = count.or(wish.gpu_count.filter(|_| lanes.len() == 1));
         part.gpu_count = count.or(range.default).or(range.min).unwrap_or(0);
         part.tensor_parallel = lanes::degree(part.component, asked, part.gpu_count);
         if part.runs() {
@@ -241,7 +261,7 @@ fn give_gpus(parts: &mut [Part<'_>], wish: &Wish) -> Vec<FieldError> {
         let total = sum(parts.iter()).gpu_count;
         if wanted != total {
             let sentence = format!("The lanes take {total} GPUs together; ask for them lane by lane.");
-            faults.push(FieldError::new("/resources/gpu_count", "gpu_total_mismatch", sentence));
+            faults.push(FieldError::new(GPU_COUNT, "gpu_total_mismatch", sentence));
         }
     }
     faults
@@ -258,7 +278,7 @@ fn give_all(profile: &Profile, parts: &mut [Part<'_>], wish: &Wish) -> Option<Fi
             "{} runs {} times, and replicas cannot share GPUs; choose 0, or let its profile declare lanes.",
             part.component.name, part.replicas
         );
-        return Some(FieldError::new("/resources/gpu_count", "out_of_range", sentence));
+        return Some(FieldError::new(GPU_COUNT, "out_of_range", sentence));
     }
     part.gpu_count = count;
     part.tensor_parallel = lanes::degree(part.component, None, count);

@@ -89,7 +89,15 @@ pub(super) fn release(manifest: &Manifest, known: &Values) -> Result<Option<Helm
     }
     let mut faults = chart.faults(&values);
     for fault in &mut faults {
-        fault.path = format!("/chart/values{}", fault.path.trim_end_matches('/'));
+        let at = fault.path.trim_end_matches('/').to_owned();
+        // Who launches knows parameters, not the chart's values.
+        match chart.parameter_at(&at) {
+            Some((parameter, rest)) => {
+                fault.message = format!("The chart does not take this as {at}: {}", fault.message);
+                fault.path = values::pointer(&parameter) + rest;
+            }
+            None => fault.path = format!("/chart/values{at}"),
+        }
     }
     if !faults.is_empty() {
         return Err(failed(CheckName::Values, values::refusal(faults)));

@@ -66,11 +66,11 @@ impl Bounds {
         }
     }
 
-    fn holds(self, value: i64) -> bool {
+    pub(super) fn holds(self, value: i64) -> bool {
         value >= self.min && self.max.is_none_or(|most| value <= most)
     }
 
-    fn sentence(self, unit: &str, said: impl Fn(i64) -> String) -> String {
+    pub(super) fn sentence(self, unit: &str, said: impl Fn(i64) -> String) -> String {
         match self.max {
             Some(most) => format!("The app takes {} to {} {unit}.", said(self.min), said(most)),
             None => format!("The app takes {} {unit} or more.", said(self.min)),

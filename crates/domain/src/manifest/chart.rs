@@ -4,6 +4,8 @@
 //! anywhere near: they are data to compare with and are never sent to a cluster. What is sent are the values of `set`, which
 //! are put into a tree as values and never as text that somebody reads again.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -69,6 +71,27 @@ impl Chart {
             }
         }
         (tree, failed)
+    }
+
+    /// The one parameter that the value at this place is made of, and the way on from there.
+    pub(crate) fn parameter_at<'p>(&self, path: &'p str) -> Option<(String, &'p str)> {
+        let below = |one: &'_ ChartValue| {
+            path.strip_prefix(one.path.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let (one, rest) = self.set.iter().find_map(|one| Some((one, below(one)?)))?;
+        let text = one.value.as_ref()?;
+        let template = Template::parse(text).ok()?;
+        let names: BTreeSet<String> = template
+            .expressions()
+            .flat_map(expression::Expression::names)
+            .map(|name| match name[..] {
+                ["params", parameter] => parameter.to_owned(),
+                _ => String::new(),
+            })
+            .collect();
+        let mut names = names.into_iter();
+        let only = names.next().filter(|name| !name.is_empty() && names.next().is_none())?;
+        Some((only, rest))
     }
 
     /// What the chart would not take, with pointers into the values.

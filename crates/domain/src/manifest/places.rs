@@ -15,7 +15,8 @@ use super::walk::join;
 use crate::text::unescaped;
 
 /// Codes that are about the name of a field and not about its value.
-const ABOUT_KEYS: &[&str] = &["unknown_field", "duplicate_key", "exclusive_blocks", "forbidden_field"];
+const ABOUT_KEYS: &[&str] =
+    &["unknown_field", "duplicate_key", "exclusive_blocks", "forbidden_field", "schema_not_supported"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -113,7 +114,9 @@ impl Places {
         }
         let (node, exact) = self.walk(pointer)?;
         let last = pointer.rsplit('/').next().unwrap_or_default();
-        let about_key = ABOUT_KEYS.contains(&code) || forbidden::field(&unescaped(last)).is_some();
+        // What names something and holds something else is wrong by its name.
+        let names = code == "unknown_reference" && !node.children.is_empty();
+        let about_key = names || ABOUT_KEYS.contains(&code) || forbidden::field(&unescaped(last)).is_some();
         let value = &node.place.value;
         let on_one_line =
             !value.is_empty() && !text.get(value.clone()).is_none_or(|text| text.contains('\n'));

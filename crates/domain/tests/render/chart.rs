@@ -94,19 +94,19 @@ fn the_other_engines_run_the_components() {
     assert_eq!(compose, render(ExecutionEngine::DockerCompose, &without).unwrap());
 }
 
-/// B-11, D-11: what the chart would not take is refused in the plan, at its place among the chart's values.
+/// B-11, D-11: what the chart would not take is refused in the plan, at the parameter that it comes from.
 #[test]
 fn what_the_chart_does_not_take_is_refused_in_the_plan() {
     for (name, value, path, code) in [
-        ("motd", json!("{{ .Release.Name }}"), "/chart/values/server/motd", "template_in_value"),
-        ("model", json!("{{x"), "/chart/values/annotations/example.org~1model", "template_in_value"),
-        ("hosts", json!(["a", "{{b}}"]), "/chart/values/server/hosts/1", "template_in_value"),
-        ("motd", json!("a\u{7f}b"), "/chart/values/server/motd", "character_not_printable"),
-        ("motd", json!("x".repeat(401)), "/chart/values/server/motd", "out_of_range"),
-        ("replicas", json!(9), "/chart/values/replicaCount", "out_of_range"),
-        ("ratio", json!(1.5), "/chart/values/server/ratio", "out_of_range"),
-        ("hosts", json!(["a", "a"]), "/chart/values/server/hosts", "invalid_value"),
-        ("hosts", json!([""]), "/chart/values/server/hosts/0", "out_of_range"),
+        ("motd", json!("{{ .Release.Name }}"), "/values/motd", "template_in_value"),
+        ("model", json!("{{x"), "/values/model", "template_in_value"),
+        ("hosts", json!(["a", "{{b}}"]), "/values/hosts/1", "template_in_value"),
+        ("motd", json!("a\u{7f}b"), "/values/motd", "character_not_printable"),
+        ("motd", json!("x".repeat(401)), "/values/motd", "out_of_range"),
+        ("replicas", json!(9), "/values/replicas", "out_of_range"),
+        ("ratio", json!(1.5), "/values/ratio", "out_of_range"),
+        ("hosts", json!(["a", "a"]), "/values/hosts", "invalid_value"),
+        ("hosts", json!([""]), "/values/hosts/0", "out_of_range"),
     ] {
         let expected = ("validation_failed", json!("values"), vec![(path.to_owned(), code)]);
         assert_eq!(refused(name, value.clone()), expected, "{name} = {value}");

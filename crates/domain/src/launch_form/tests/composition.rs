@@ -252,7 +252,7 @@ fn what_cannot_be_bound_is_explained() {
     assert_eq!(twice, ("lane_overlap", "GPU 3 is named twice for lane a.".into()));
     let unknown = refused(lane(None, None, Some(vec![0, 9])), none());
     assert_eq!(unknown.0, "unknown_gpu");
-    let count = refused(lane(None, None, Some(vec![0])), none());
+    let count = refused(lane(Some(2), None, Some(vec![0])), none());
     assert_eq!(count, ("gpu_total_mismatch", "Lane a has 2 GPUs; name as many.".into()));
     let many = refused(lane(Some(8), Some(8), None), lane(Some(4), Some(4), None));
     let sentence =
@@ -262,6 +262,19 @@ fn what_cannot_be_bound_is_explained() {
     assert_eq!(degree.0, "tensor_parallel_mismatch");
     let bounds = refused(lane(Some(9), Some(9), None), none());
     assert_eq!(bounds, ("out_of_range", "This lane takes 1 to 8 GPUs.".into()));
+    // Who names them says how many.
+    let mut named = wish(&[]);
+    named.lanes.insert("b".into(), lane(None, None, Some(vec![6, 7])));
+    assert_eq!(scene.plan(0, &named).unwrap().components[2].gpus, ["GPU-1-6", "GPU-1-7"]);
+    // What is said of the whole launch holds for its lanes together.
+    let mut bounded = stack();
+    bounded["resources"]["gpu_count"] = json!({"max": 3});
+    let bounded = Scene::of(&bounded);
+    bounded.plan(0, &wish(&[])).unwrap();
+    let error = bounded.plan(0, &named).unwrap_err();
+    let told = &error.field_errors()[0];
+    assert_eq!((told.path.as_str(), told.code), ("/resources/gpu_count", "out_of_range"));
+    assert!(told.message.ends_with("Its lanes take 4."), "{}", told.message);
     let total = Wish { gpu_count: Some(5), ..wish(&[]) };
     assert_eq!(scene.plan(0, &total).unwrap_err().field_errors()[0].code, "gpu_total_mismatch");
     let busy = {

@@ -2,14 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use gpuaas_agent_protocol::spec::Check;
+use serde_json::Map;
+
 use super::Faults;
 use crate::FieldError;
+use crate::launch::Wish;
+use crate::launch::target::needs;
+use crate::launch_form::resolution::{Around, resolve};
 use crate::manifest::runtime::Container;
+use crate::manifest::walk::join;
 use crate::manifest::{
-    ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent,
-    ParameterType, Probe, tidy,
+    Addon, ArtifactKind, ComponentClass, ExecutionEngine, Expose, Injection, Manifest, ManifestComponent,
+    Parameter, ParameterType, Probe, Widget, tidy,
 };
-use gpuaas_agent_protocol::spec::Check;
 
 /// Programs whose work is to keep several others running.
 const SUPERVISORS: &[&str] = &[
@@ -32,10 +38,12 @@ pub fn advise(manifest: &Manifest) -> Vec<FieldError> {
     let mut found = Faults::default();
     ports(manifest, &mut found);
     probes(manifest, &mut found);
+    smoke(manifest, &mut found);
     variants(manifest, &mut found);
     hints(manifest, &mut found);
     one_or_many(manifest, &mut found);
     one_network(manifest, &mut found);
+    rules(manifest, &mut found);
     secrets(manifest, &mut found);
     for (at, container) in manifest.containers() {
         marks(&at, container, manifest, &mut found);
@@ -117,6 +125,22 @@ fn probes(manifest: &Manifest, found: &mut Faults) {
     }
 }
 
+/// What is asked of a component that may not be there.
+fn smoke(manifest: &Manifest, found: &mut Faults) {
+    let tests = manifest.validation.iter().flat_map(|validation| &validation.smoke);
+    for (index, test) in tests.enumerate() {
+        let is_of =
+            |addon: &Addon| test.component.as_ref().is_some_and(|name| addon.components.contains(name));
+        if test.when.is_none() && manifest.addons.iter().any(is_of) {
+            found.add(
+                format!("/validation/smoke/{index}/component"),
+                "smoke_condition_missing",
+                "This component runs only with its add-on; the test would fail where nobody chose it.",
+            );
+        }
+    }
+}
+
 fn variants(manifest: &Manifest, found: &mut Faults) {
     if manifest.compatibility.min_gpu_count > 0 {
         return;
@@ -132,9 +156,51 @@ fn variants(manifest: &Manifest, found: &mut Faults) {
     }
 }
 
-/// A parameter has one place in the order and one group.
+/// What a launch gets that chooses nothing.
+fn rules(manifest: &Manifest, found: &mut Faults) {
+    let (needs, _) = needs(&manifest.expand(), &Wish::default(), None, false);
+    let faults = resolve(manifest, &Map::new(), Around { needs, addons: &[] }).faults;
+    let rules = manifest.validation.iter().flat_map(|validation| &validation.rules);
+    for (index, rule) in rules.enumerate() {
+        if faults.iter().any(|fault| fault.code == "rule_failed" && fault.message == rule.message) {
+            found.add(
+                format!("/validation/rules/{index}/rule"),
+                "default_breaks_rule",
+                "The defaults break this rule, so nobody can launch without changing them.",
+            );
+        }
+    }
+}
+
+fn fits(widget: Widget, parameter: &Parameter) -> bool {
+    let is_number = matches!(parameter.kind, ParameterType::Integer | ParameterType::Number);
+    match widget {
+        Widget::Text => parameter.kind == ParameterType::String || is_number,
+        Widget::Textarea => parameter.kind == ParameterType::String,
+        Widget::Select | Widget::Radio => {
+            !parameter.choices.is_empty() || parameter.kind == ParameterType::Boolean
+        }
+        Widget::Checkbox => parameter.kind == ParameterType::Boolean,
+        Widget::Slider => is_number && parameter.minimum.is_some() && parameter.maximum.is_some(),
+        Widget::Tags => parameter.kind == ParameterType::Array,
+        Widget::SecretPicker => parameter.kind == ParameterType::SecretRef,
+    }
+}
+
+/// A parameter has one place in the order and one group, and a widget that can show it.
 fn hints(manifest: &Manifest, found: &mut Faults) {
     let Some(hints) = &manifest.ui_hints else { return };
+    for (name, field) in &hints.fields {
+        if let (Some(widget), Some(parameter)) = (field.widget, manifest.parameters.get(name))
+            && !fits(widget, parameter)
+        {
+            found.add(
+                join("/ui_hints/fields", name) + "/widget",
+                "widget_mismatch",
+                "This widget is not for such a parameter; the form shows its usual one.",
+            );
+        }
+    }
     let mut twice = |seen: &mut BTreeSet<String>, at: String, name: &str| {
         if !seen.insert(name.to_owned()) {
             found.add(at, "duplicate_hint", "The parameter has its place already; the first counts.");

@@ -163,7 +163,13 @@ fn defaults(manifest: &Manifest, chart: &Chart, faults: &mut Faults) {
         if unknown.iter().any(|(index, _)| touches(&chart.set[*index])) {
             continue;
         }
-        let at = match chart.set.iter().position(|one| is_at_or_below(path, &one.path)) {
+        let set = chart.set.iter().position(|one| is_at_or_below(path, &one.path));
+        if let Some(index) = set.filter(|_| fault.code == "unknown_field") {
+            let sentence = "The chart's schema has no such value.";
+            faults.add(format!("/chart/set/{index}/path"), "invalid_value", sentence);
+            continue;
+        }
+        let at = match set {
             Some(index) if chart.set[index].value.is_some() => format!("/chart/set/{index}/value"),
             Some(index) => format!("/chart/set/{index}/literal"),
             None => format!("/chart/defaults{path}"),

@@ -85,6 +85,11 @@ pub const CODES: &[Code] = &[
         "A default or maximum is less than the app needs to run.",
         "raise it to the sum of the minima in `runtime_profile` or `components`",
     ),
+    warning(
+        "default_breaks_rule",
+        "A launch that chooses nothing breaks a rule of the profile.",
+        "change the defaults or the rule, so that the first form somebody sees can be launched",
+    ),
     error(
         "dependency_cycle",
         "Components wait for each other, or add-ons require each other.",
@@ -112,7 +117,7 @@ pub const CODES: &[Code] = &[
     error(
         "engine_mismatch",
         "Engine, renderer and kind of runtime do not fit each other.",
-        "leave `execution_engines` out, or name engines that run this kind",
+        "let `runtime_profile.kind`, `renderer` and `execution_engines` agree; docs/how-to/write-a-profile.md has a table",
     ),
     error(
         "engine_native_not_allowed",
@@ -144,6 +149,11 @@ pub const CODES: &[Code] = &[
         "expression_unknown_name",
         "An expression names something that is not there.",
         "use a declared parameter, resource, add-on or endpoint; the sentence names the nearest",
+    ),
+    error(
+        "gpu_total_mismatch",
+        "What `resources.gpu_count` says of the whole launch is not what its lanes take by default.",
+        "leave the default out of `resources.gpu_count`: lanes say themselves what they take",
     ),
     error(
         "helper_not_exposed",
@@ -272,7 +282,7 @@ pub const CODES: &[Code] = &[
     error(
         "schema_not_supported",
         "A chart's schema has a rule, reference or pattern that the platform cannot judge.",
-        "say the rule with the keywords of the sentence, or leave it out of `chart.values_schema`: the chart itself still has it",
+        "say it with rules that are known, or leave it out of `chart.values_schema`: the chart itself still has it",
     ),
     warning(
         "secret_in_environment",
@@ -283,6 +293,11 @@ pub const CODES: &[Code] = &[
         "several_services",
         "One container runs a supervisor for several services.",
         "make each service a component, with its own probe",
+    ),
+    warning(
+        "smoke_condition_missing",
+        "A smoke test asks a component of an add-on, which runs only where it is chosen.",
+        "add `when: addons.NAME` to the test",
     ),
     warning(
         "smoke_missing",
@@ -334,10 +349,15 @@ pub const CODES: &[Code] = &[
         "A Kubernetes object.",
         "describe components and resources in a manifest; `gpuaas app init` writes one to start from",
     ),
+    warning(
+        "widget_mismatch",
+        "A widget that cannot show values of this parameter; the form takes its usual one.",
+        "leave `widget` out, or name one for this type: `slider` for numbers with bounds, `select` and `radio` for choices",
+    ),
     error(
         "workspace_path_not_allowed",
         "A place for storage that is not fixed or not free.",
-        "name an absolute path in the container, such as /workspace, in `resources.mounts`",
+        "name an absolute path in the container that nothing else has, such as /workspace in `resources.mounts` or /tmp in `tmpfs`",
     ),
     error(
         "wrong_type",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpuaas_agent_protocol::spec::{MAX_COMPONENTS, is_denied_env};
 
 use super::Faults;
-use crate::manifest::{Injection, MAIN, Manifest, Topology};
+use crate::manifest::{Injection, MAIN, Manifest, ManifestComponent, Topology};
 
 /// Members of one instance, whatever a topology says.
 const MAX_MEMBERS: u32 = 64;
@@ -22,6 +22,7 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) {
     };
     faults.names("/components", manifest.components.iter().map(|component| component.name.as_str()));
     lanes(manifest, faults);
+    lanes_together(manifest, faults);
     images(manifest, faults);
     dependencies(manifest, &components, faults);
     addons(manifest, &components, faults);
@@ -61,6 +62,30 @@ fn lanes(manifest: &Manifest, faults: &mut Faults) {
             let sentence = "Another component is the lane of this name; each lane has its own.";
             faults.add(format!("{at}/{member}"), "duplicate_name", sentence);
         }
+    }
+}
+
+/// What is said of the whole launch must agree with what its lanes say.
+fn lanes_together(manifest: &Manifest, faults: &mut Faults) {
+    let is_own =
+        |name: &str| !manifest.addons.iter().any(|addon| addon.components.iter().any(|one| one == name));
+    let lanes = manifest.components.iter().filter(|one| one.gpu_count.is_some() && is_own(&one.name));
+    let lanes: Vec<_> = lanes.collect();
+    let Some(whole) = manifest.resources.as_ref().and_then(|resources| resources.gpu_count) else { return };
+    // Which of them run is not known before a launch.
+    if lanes.is_empty() || lanes.iter().any(|lane| lane.when.is_some()) {
+        return;
+    }
+    let usual =
+        |lane: &&ManifestComponent| lane.gpu_count.and_then(|gpus| gpus.default.or(gpus.min)).unwrap_or(0);
+    let count = lanes.iter().map(usual).fold(0_u32, u32::saturating_add);
+    let sentence = format!("The lanes take {count} GPUs by default; say the same here, or leave it out.");
+    if whole.default.is_some_and(|default| default != count) {
+        faults.add("/resources/gpu_count/default", "gpu_total_mismatch", sentence);
+    } else if whole.min.is_some_and(|least| count < least) {
+        faults.add("/resources/gpu_count/min", "gpu_total_mismatch", sentence);
+    } else if whole.max.is_some_and(|most| count > most) {
+        faults.add("/resources/gpu_count/max", "gpu_total_mismatch", sentence);
     }
 }
 

@@ -170,9 +170,9 @@ fn engines(manifest: &Manifest, faults: &mut Faults) {
         }
         if only.kind == RuntimeBackend::DockerCompose && manifest.renderer.is_none() {
             faults.add(
-                "/renderer",
+                "/runtime_profile/kind",
                 "engine_mismatch",
-                "kind docker_compose needs a renderer of the platform, or components in its place.",
+                "docker_compose needs a renderer of the platform; for one container write launchable_oci, for several write components.",
             );
         }
         if only.kind == RuntimeBackend::LaunchableOci && manifest.renderer.is_some() {

@@ -295,7 +295,7 @@ fn blocks_agree_with_each_other() {
             ),
             ("/renderer", json!("vllm_openaj"), "", "unknown_reference"),
             ("/execution_engines", json!(["helm"]), "/execution_engines/0", "engine_mismatch"),
-            ("/runtime_profile/kind", json!("docker_compose"), "/renderer", "engine_mismatch"),
+            ("/runtime_profile/kind", json!("docker_compose"), "", "engine_mismatch"),
             ("/schema_version", json!(2), "", "out_of_range"),
         ],
     );

@@ -7,13 +7,48 @@ use serde_json::{Map, Value};
 
 use super::schema::{ANNOTATIONS, MAX_FAULTS};
 use crate::launch_form::values::compile;
-use crate::text::member_at;
+use crate::text::{member_at, nearest};
+
+/// Rules that values are held against.
+const JUDGED: &[&str] = &[
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "propertyNames",
+    "required",
+    "dependentRequired",
+    "minProperties",
+    "maxProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+];
 
 const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object", "null"];
 
 /// Where a schema has what is not known here, with a sentence for each place. Without any, every value can be judged.
 /// Definitions that nothing refers to are not looked at.
-pub fn unreadable(schema: &Value) -> Vec<(String, &'static str)> {
+pub fn unreadable(schema: &Value) -> Vec<(String, String)> {
     let mut reader = Reader { root: schema, seen: BTreeSet::new(), found: Vec::new() };
     reader.schema("", schema);
     reader.found
@@ -23,13 +58,13 @@ struct Reader<'a> {
     root: &'a Value,
     /// References that were followed, so that circles end.
     seen: BTreeSet<&'a str>,
-    found: Vec<(String, &'static str)>,
+    found: Vec<(String, String)>,
 }
 
 impl<'a> Reader<'a> {
-    fn no(&mut self, at: &str, sentence: &'static str) {
+    fn no(&mut self, at: &str, sentence: impl Into<String>) {
         if self.found.len() < MAX_FAULTS {
-            self.found.push((at.to_owned(), sentence));
+            self.found.push((at.to_owned(), sentence.into()));
         }
     }
 
@@ -95,7 +130,13 @@ impl<'a> Reader<'a> {
             "uniqueItems" if !of.is_boolean() => self.no(at, "Here true or false stands."),
             "enum" | "required" | "dependentRequired" | "const" | "uniqueItems" => {}
             known if ANNOTATIONS.contains(&known) || known.starts_with("x-") => {}
-            _ => self.no(at, "This rule is not known; say it otherwise, or leave it out."),
+            _ => {
+                let near = nearest(keyword, JUDGED.iter().copied());
+                let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
+                let sentence =
+                    format!("The platform cannot judge this rule; it knows {}.{hint}", JUDGED.join(", "));
+                self.no(at, sentence);
+            }
         }
     }
 
