@@ -21,6 +21,8 @@ use crate::source::{Text, written};
 const MOST_COLUMNS: usize = 100;
 const BEFORE_MARK: usize = 40;
 const TAB: usize = 4;
+/// Bytes on either side of a mark.
+const MOST_LOOKED_AT: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
@@ -162,6 +164,9 @@ impl Page {
     fn line(&self, span: &Range<usize>, secrets: &[Range<usize>]) -> (String, usize, usize) {
         let start = self.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end = self.text[span.start..].find('\n').map_or(self.text.len(), |at| span.start + at);
+        // Of a document on one line, what is far away is not looked at again for every finding.
+        let start = start.max(self.text.floor_char_boundary(span.start.saturating_sub(MOST_LOOKED_AT)));
+        let end = end.min(self.text.floor_char_boundary(span.start + MOST_LOOKED_AT));
         let line = self.text[start..end].trim_end_matches('\r');
         let mut cells = cells(line);
         for cell in &mut cells {

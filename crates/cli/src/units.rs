@@ -176,7 +176,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
         return format!("{bytes} B");
     }
     // 128 bits, because ten times a byte count may not fit into 64.
-    let tenths = u128::from(bytes) * 10 / u128::from(scale);
+    let tenths = (u128::from(bytes) * 10 + u128::from(scale / 2)) / u128::from(scale);
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
@@ -247,12 +247,13 @@ mod tests {
             ("1.5".into(), "2".into(), "0.25".into(), "0".into())
         );
         assert_eq!((mib(512), mib(2048), mib(0)), ("512.0 MiB".into(), "2.0 GiB".into(), "0 B".into()));
+        assert_eq!(mib(1216), "1.2 GiB");
     }
 
     #[test]
     fn bytes_keep_one_digit() {
         for (count, text) in
-            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (u64::MAX, "16383.9 PiB")]
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (u64::MAX, "16384.0 PiB")]
         {
             assert_eq!(bytes(count), text);
         }

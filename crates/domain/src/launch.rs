@@ -41,7 +41,7 @@ use crate::entitlement::{Channel, Layers};
 use crate::event::canonical;
 use crate::ids::{AllocationId, AppVersionId, ArtifactId, GpuId, NodeId};
 use crate::instance::{ControlPlaneScope, Endpoint, OperatingMode, RuntimeBackend};
-use crate::launch_form::resolution::Prepared;
+use crate::launch_form::resolution::{Memo, Prepared};
 use crate::launch_form::values;
 use crate::limit::Limit;
 use crate::manifest::ladder::VersionState;
@@ -102,6 +102,8 @@ pub struct View<'a> {
     pub manifest: &'a Manifest,
     /// Of the same manifest.
     pub prepared: Arc<Prepared>,
+    /// What the values came to so far.
+    pub resolved: Memo,
     pub version_state: VersionState,
     /// It was launched before: its version may have been deprecated since, and it stays operable (E-15).
     pub existing: bool,

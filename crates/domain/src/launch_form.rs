@@ -359,10 +359,7 @@ fn shown(app: &View<'_>, resolved: &Resolved, given: &Map<String, Value>) -> Map
 }
 
 fn known_values(app: &View<'_>, resolved: &Resolved, given: &Map<String, Value>) -> Map<String, Value> {
-    let secret = |name: &str| {
-        let at = values::pointer(name);
-        resolved.faults.iter().any(|fault| fault.code == values::RAW_SECRET && fault.path.starts_with(&at))
-    };
+    let secret = |name: &str| resolved.faults_of(name).any(|fault| fault.code == values::RAW_SECRET);
     let is_known = |name: &str| {
         // What is not asked for is not kept, nor sent back.
         if resolved.hidden.contains(name) {

@@ -108,6 +108,11 @@ pub fn read(written: &Value) -> Result<PresetChoices, Vec<FieldError>> {
     PresetChoices::deserialize(written).map_err(unread)
 }
 
+/// Names go into the trail.
+pub fn check_name(name: &str) -> Result<()> {
+    if looks_like_secret(name) { Err(Error::field("/name", values::RAW_SECRET, SECRET)) } else { Ok(()) }
+}
+
 /// Whether this may be kept: within what the API says of it, and nothing that looks like a secret, be it a value or a name.
 /// Names go into the trail, from which nothing is ever taken.
 pub fn check(choices: &PresetChoices) -> Result<()> {

@@ -8,6 +8,8 @@ use gpuaas_api::form::AppForm;
 use gpuaas_domain::launch::offline::{Devices, Offline};
 use gpuaas_domain::launch_form::{self, FormView, NamedTarget, Wanted};
 use gpuaas_domain::manifest::ladder::VersionState;
+use gpuaas_domain::text::unescaped;
+use serde_json::{Map, Value};
 
 use super::instance::launch::ChoiceArgs;
 use super::render;
@@ -48,13 +50,14 @@ pub(crate) async fn run(app: &App, args: FormArgs) -> Result<()> {
         None => None,
     };
     let request = args.choices.request(session, project, slug.to_string(), allocation).await?;
+    let given = request.values.clone();
     let raw = session.write(Route::AppForm, &[&project, &slug], &request).await?;
     let printer = session.printer();
     printer.facts::<AppForm>(&raw)?;
     if printer.is_json() {
         return Ok(());
     }
-    show(printer, &parse(&raw)?)
+    show(printer, &parse(&raw)?, &given)
 }
 
 /// What somebody who launches this would be asked for.
@@ -80,16 +83,23 @@ fn preview(app: &App, file: &Path, choices: &ChoiceArgs) -> Result<()> {
         return printer.value(&shown);
     }
     printer.members(&shown.facts())?;
-    show(printer, &shown)?;
+    show(printer, &shown, &wanted.wish.values)?;
     printer.note("Allocation, devices and the trust of images are made up; a platform may say otherwise.");
     Ok(())
 }
 
-fn show(printer: &Printer, shown: &AppForm) -> Result<()> {
+fn show(printer: &Printer, shown: &AppForm, given: &Map<String, Value>) -> Result<()> {
     for (titles, rows) in form::tables(shown) {
         printer.text("")?;
         printer.table(titles, &rows)?;
     }
+    // What is wrong with a value is in the table; the rest was not asked for.
+    let mut kept = shown.form.values.clone();
+    for error in &shown.form.errors {
+        let name = error.path.strip_prefix("/values/").and_then(|rest| rest.split('/').next());
+        kept.extend(name.map(|name| (unescaped(name), Value::Null)));
+    }
+    render::note_dropped(printer, given, &kept);
     // A line to be pasted is one that does what was asked for.
     if shown.form.launchable {
         printer.text("")?;

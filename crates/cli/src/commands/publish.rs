@@ -306,7 +306,7 @@ impl Published {
                 }
             },
             (Some(_), true) if self.entitled => {
-                format!("Released {slug} {version}. Next: {}", session.again(&format!("gpuaas instance create {slug} --allocation NAME")))
+                format!("Released {slug} {version}. Next: {}", session.again(&format!("gpuaas instance plan {slug} --allocation NAME")))
             }
             (Some(_), true) => format!("Released {slug} {version}. Next: gpuaas entitlement enable {slug} --project PROJECT"),
         });

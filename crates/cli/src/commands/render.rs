@@ -1,7 +1,7 @@
 //! `gpuaas render`: what an engine is given, without a platform or of an instance, and whether stored bytes are right.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use gpuaas_api::Route;
@@ -71,6 +71,9 @@ struct Record {
 
 pub(crate) async fn run(app: &App, args: RenderArgs) -> Result<()> {
     if let Some(record) = &args.verify {
+        if args.choices.chooses() {
+            return Err(Failure::usage("a record has its choices in it").fix("leave them out"));
+        }
         return verify(app, record);
     }
     if let Some(instance) = &args.instance {
@@ -202,7 +205,9 @@ fn write(folder: &Path, files: &[RenderedFile]) -> Result<Vec<PathBuf>> {
     for file in files {
         let name = Path::new(&file.name);
         if file.name.is_empty()
-            || !name.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+            || !name.components().all(|part| matches!(part, Component::Normal(_)))
+            // What begins with a dot belongs to other programs, and is not looked at for links.
+            || name.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
         {
             return Err(Failure::new(
                 Exit::No,
@@ -254,7 +259,7 @@ fn verify(app: &App, path: &Path) -> Result<()> {
     }
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::usage(format!("{} is no record: {error}", path.display()))
-            .fix("make one with `gpuaas render FILE --engine ENGINE -o json`")
+            .fix("make one with `gpuaas render FILE --engine ENGINE -o json`; what runs is verified by `--instance` itself")
     })?;
     let stored = render::digest(record.engine, record.renderer_version, &record.files);
     let mismatch = |what: &str| Err(Failure::new(Exit::No, "mismatch", what.to_owned()));
@@ -287,6 +292,10 @@ fn verify(app: &App, path: &Path) -> Result<()> {
 }
 
 async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()> {
+    if args.choices.chooses() {
+        return Err(Failure::usage("an instance runs what was chosen when it was launched")
+            .fix("leave the choices out, or render a manifest with them"));
+    }
     let session = app.session()?;
     let project = session.project_or_default(args.project.project.as_deref()).await?;
     let id = session.instance(project, instance).await?;
@@ -295,9 +304,15 @@ async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()>
         session.read_where(Route::InstanceRendered, &[&project, &id], &RenderedQuery { engine }).await?;
     let view: RenderedView = parse(&raw)?;
     if app.printer.is_json() {
+        if let Some(folder) = &args.into {
+            write(folder, &view.files)?;
+        }
         app.printer.json(raw.get())?;
     } else {
         show(app, &view.files, args.into.as_deref())?;
+        for gap in &view.gaps {
+            app.printer.note(&format!("{}: {}", gap.path, gap.message));
+        }
         if !view.masked.is_empty() {
             app.printer.note(&format!("Masked: {}", view.masked.join(", ")));
         }

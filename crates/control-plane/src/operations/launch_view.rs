@@ -6,6 +6,7 @@ use gpuaas_domain::allocation::{Allocation, Price};
 use gpuaas_domain::entitlement::Layers;
 use gpuaas_domain::ids::{AppVersionId, ProjectId, TenantId};
 use gpuaas_domain::launch::{KnownImage, QuotaUse, Target, View};
+use gpuaas_domain::launch_form::resolution::Memo;
 use gpuaas_domain::manifest::ladder::VersionState;
 use gpuaas_domain::node::{GpuDevice, Node};
 use gpuaas_domain::preset::Defaults;
@@ -58,6 +59,7 @@ impl World {
             version_id: self.version,
             manifest: &self.profile.manifest,
             prepared: self.profile.prepared.clone(),
+            resolved: Memo::default(),
             version_state: self.state,
             existing,
             entitlement: &self.layers,

@@ -44,6 +44,7 @@ pub async fn list(
 
 pub async fn create(ctx: &OpContext, project: ProjectId, new: NewPreset) -> Result<Prepared<Preset>> {
     let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
+    preset::check_name(new.name.as_str())?;
     preset::check(&new.choices)?;
     let mut tx = ctx.begin(&permit).await?;
     tx.lock_project(project).await?;
@@ -83,6 +84,9 @@ pub async fn update(
     change: PresetChange,
 ) -> Result<Prepared<Preset>> {
     let permit = ctx.permit_project(Permission::InstanceCreate, project).await?;
+    if let Some(name) = &change.name {
+        preset::check_name(name.as_str())?;
+    }
     if let Some(choices) = &change.choices {
         preset::check(choices)?;
     }

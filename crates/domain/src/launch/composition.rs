@@ -4,6 +4,8 @@
 //! Laws: an add-on is off unless it is chosen or one that is chosen brings it. The app's own components share what was
 //! chosen for the app; an add-on takes its part on top, so that choosing one never makes the app smaller.
 
+use std::sync::Arc;
+
 use super::target::{self, Needs};
 use super::{Target, View, Wish, lanes};
 use crate::FieldError;
@@ -31,7 +33,7 @@ pub(crate) struct Composition<'p> {
     pub(crate) core: Needs,
     /// With the add-ons.
     pub(crate) total: Needs,
-    pub(crate) resolved: Resolved,
+    pub(crate) resolved: Arc<Resolved>,
     /// Of values, add-ons, lanes and amounts.
     pub(crate) faults: Vec<FieldError>,
 }
@@ -126,7 +128,7 @@ pub(crate) fn compose<'p>(
     let names: Vec<&str> = addons.iter().map(|addon| addon.name).collect();
     // What was launched before keeps what it was launched with.
     let given = if existing { wish.values.clone() } else { view.defaults.complete(manifest, &wish.values) };
-    let resolved = view.prepared.resolve(&given, Around { needs: core, addons: &names });
+    let resolved = view.resolved.of(&view.prepared, &given, Around { needs: core, addons: &names });
     faults.extend(resolved.faults.iter().cloned());
     let known = around(resolved.known.clone(), target, core);
     let mut budget = Budget::default();

@@ -16,7 +16,7 @@ use crate::entitlement::{Layers, Terms};
 use crate::ids::{
     AllocationId, AppVersionId, ArtifactId, GpuId, NodeId, ProjectId, RepositoryId, SkuId, TenantId,
 };
-use crate::launch_form::resolution::Prepared;
+use crate::launch_form::resolution::{Memo, Prepared};
 use crate::manifest::ladder::VersionState;
 use crate::manifest::{CapacityShape, Manifest, Mib};
 use crate::node::{GpuDevice, Node, NodeStanding};
@@ -123,6 +123,7 @@ impl Offline {
             version_id: self.version,
             manifest: &self.manifest,
             prepared: self.prepared.clone(),
+            resolved: Memo::default(),
             version_state: VersionState::Active,
             existing: false,
             entitlement: &self.entitlement,

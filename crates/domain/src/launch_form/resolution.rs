@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -35,10 +36,58 @@ pub struct Resolved {
 impl Resolved {
     /// Whether something is wrong with the value of this parameter, or with an entry of it.
     pub fn has_fault(&self, name: &str) -> bool {
+        self.faults_of(name).next().is_some()
+    }
+
+    pub(super) fn faults_of(&self, name: &str) -> impl Iterator<Item = &FieldError> {
         let at = pointer(name);
-        self.faults.iter().any(|fault| {
+        self.faults.iter().filter(move |fault| {
             fault.path.strip_prefix(&at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
+    }
+}
+
+/// What was resolved for one request. A form looks at every allocation, and values may take long to judge: those that come to
+/// the same are judged once.
+#[derive(Debug, Default)]
+pub struct Memo(Mutex<Vec<Remembered>>);
+
+#[derive(Debug)]
+struct Remembered {
+    given: Map<String, Value>,
+    needs: Needs,
+    addons: Vec<String>,
+    resolved: Arc<Resolved>,
+}
+
+/// Allocations differ in few ways that values depend on.
+const MOST_REMEMBERED: usize = 8;
+
+impl Memo {
+    pub(crate) fn of(
+        &self,
+        prepared: &Prepared,
+        given: &Map<String, Value>,
+        around: Around<'_>,
+    ) -> Arc<Resolved> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |one: &&Remembered| {
+            one.needs == around.needs && one.addons == around.addons && one.given == *given
+        };
+        if let Some(found) = known.iter().find(is_same) {
+            return found.resolved.clone();
+        }
+        let resolved = Arc::new(prepared.resolve(given, around));
+        if known.len() < MOST_REMEMBERED {
+            let addons = around.addons.iter().map(|name| (*name).to_owned()).collect();
+            known.push(Remembered {
+                given: given.clone(),
+                needs: around.needs,
+                addons,
+                resolved: resolved.clone(),
+            });
+        }
+        resolved
     }
 }
 

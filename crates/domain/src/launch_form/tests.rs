@@ -224,6 +224,7 @@ impl Scene {
             version_id: id(AppVersionId::new, 5),
             manifest: &self.manifest,
             prepared: Arc::new(resolution::Prepared::of(&self.manifest)),
+            resolved: resolution::Memo::default(),
             version_state: self.state,
             existing: false,
             entitlement: &self.layers,

@@ -101,9 +101,10 @@ impl Rules {
     pub(super) fn check(&self, value: &Seen<'_>) -> Result<Option<Seen<'static>>, Vec<Refused>> {
         let one = |(code, message): Refusal| vec![Refused { entry: None, code, message }];
         let parameter = &self.parameter;
-        let kept = typed(parameter.kind, value).map_err(one)?;
+        let told = |refusal: Refusal| one(secret_instead(value).unwrap_or(refusal));
+        let kept = typed(parameter.kind, value).map_err(told)?;
         let value = kept.as_ref().unwrap_or(value);
-        check_choice(&parameter.choices, value).map_err(one)?;
+        check_choice(&parameter.choices, value).map_err(told)?;
         match value {
             Seen::Number(number) => {
                 check_number(number, parameter.minimum.as_ref(), parameter.maximum.as_ref()).map_err(one)?;
@@ -151,9 +152,10 @@ impl Rules {
     }
 
     fn check_item(&self, of: &Items, item: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
-        let kept = typed_item(of.kind, item)?;
+        let told = |refusal: Refusal| secret_instead(item).unwrap_or(refusal);
+        let kept = typed_item(of.kind, item).map_err(told)?;
         let item = kept.as_ref().unwrap_or(item);
-        check_choice(&of.choices, item)?;
+        check_choice(&of.choices, item).map_err(told)?;
         if let Seen::Text(text) = item {
             self.text.check(text)?;
         }
@@ -204,8 +206,12 @@ fn wrong_type(name: &str, value: &Seen<'_>) -> Refusal {
 fn whole(value: &Seen<'_>) -> Result<Option<Seen<'static>>, Refusal> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let Seen::Number(number) = value else { return Err(wrong_type("a whole number", value)) };
-    if number.is_i64() || number.is_u64() {
+    if number.is_i64() {
         return Ok(None);
+    }
+    if number.is_u64() {
+        // Expressions would not see it, and a rule that they break would hold.
+        return Err(("out_of_range", format!("This must be at most {}.", i64::MAX)));
     }
     match number.as_f64() {
         Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
@@ -281,6 +287,16 @@ fn check_number(value: &Number, least: Option<&Number>, most: Option<&Number>) -
         (None, None) => "a number".to_owned(),
     };
     Err(("out_of_range", format!("This must be {bounds}.")))
+}
+
+/// Whatever else is wrong with it: what looks like a secret is told as one, so that nobody sends it back.
+fn secret_instead(value: &Seen<'_>) -> Option<Refusal> {
+    let is_one = match value {
+        Seen::Text(text) => is_secret(text),
+        Seen::List(items) => items.iter().any(|item| secret_instead(item).is_some()),
+        Seen::Null | Seen::Bool(_) | Seen::Number(_) | Seen::Object(_) => false,
+    };
+    is_one.then(raw_secret)
 }
 
 fn raw_secret() -> Refusal {

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::places::{self, Places, Recorder};
 use super::walk::{join, pointer};
-use super::yaml;
+use super::{MAX_FAULTS, yaml};
 use crate::FieldError;
 
 pub const MAX_BYTES: usize = 256 * 1024;
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for Node<'_> {
                 return Err(A::Error::custom("NUL in a key"));
             }
             let path = join(&self.path, &key);
-            if map.contains_key(&key) {
+            if map.contains_key(&key) && self.faults.len() < MAX_FAULTS {
                 self.faults.push(duplicate(&path));
             }
             let value = entries.next_value_seed(Node { path, depth: self.depth + 1, faults: self.faults })?;

@@ -6,6 +6,7 @@
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use serde_json::{Map, Number, Value};
 
+use super::MAX_FAULTS;
 use super::places::Recorder;
 use super::read::{MAX_DEPTH, duplicate, one, too_deep};
 use super::walk::{join, pointer};
@@ -246,7 +247,7 @@ impl Build {
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, at: Span) -> Result<(), Faults> {
         if let Some(Open { path, node: Container::Object(map, key @ None) }) = self.open.last_mut() {
-            if map.contains_key(text) {
+            if map.contains_key(text) && self.faults.len() < MAX_FAULTS {
                 self.faults.push(duplicate(&join(path, text)));
             }
             *key = Some(text.to_owned());

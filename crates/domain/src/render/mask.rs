@@ -26,8 +26,10 @@ const TELLING: &[&str] = &[
     "PRIVATEKEY",
     "CREDENTIAL",
 ];
-/// The last words of such a name.
-const TELLING_ENDS: &[&str] = &["_PASS", "_PWD"];
+/// Words that end such a name; a public key is no secret.
+const TELLING_ENDS: &[&str] = &["PASS", "PWD", "PGPASS", "KEY", "AUTHORIZATION", "BEARER"];
+const HARMLESS_ENDS: &[&str] =
+    &["PUBLIC_KEY", "PUBLICKEY", "PUB_KEY", "PRIMARY_KEY", "SORT_KEY", "PARTITION_KEY"];
 
 /// The input to look at, and the pointers to what is masked.
 pub fn masked(input: &RenderInput) -> (RenderInput, Vec<String>) {
@@ -54,30 +56,35 @@ pub fn masked(input: &RenderInput) -> (RenderInput, Vec<String>) {
     (shown, pointers)
 }
 
-/// Of a command: what looks like a secret, and what stands behind an option that is called so.
+/// Of a command: what looks like a secret, what stands behind an option or a name that tells, and headers and addresses that
+/// carry one.
 fn arguments(at: &str, command: &mut [String], pointers: &mut Vec<String>) {
     let mut follows = false;
     for (place, part) in command.iter_mut().enumerate() {
-        let option = part.strip_prefix('-').map(|option| option.trim_start_matches('-').to_owned());
-        let (name, given) = match &option {
-            Some(option) => {
-                option.split_once('=').map_or((option.as_str(), None), |(name, value)| (name, Some(value)))
+        let is_option = part.starts_with('-');
+        let assigned =
+            part.split_once('=').filter(|(name, value)| is_telling(name.trim_start_matches('-'), value));
+        let header = part.split_once(':').filter(|(name, value)| is_telling(name, value.trim_start()));
+        let hidden = match (assigned, header) {
+            (Some((name, _)), _) => Some(format!("{name}={MASK}")),
+            (None, Some((name, _))) => Some(format!("{name}: {MASK}")),
+            (None, None) if follows || looks_like_secret(part) || asks_with_secret(part) => {
+                Some(MASK.to_owned())
             }
-            None => ("", None),
+            (None, None) => None,
         };
-        let is_masked = match given {
-            Some(value) => is_telling(name, value) || looks_like_secret(value),
-            None => (follows && option.is_none()) || looks_like_secret(part),
-        };
-        follows = given.is_none() && option.is_some() && is_telling(name, "");
-        if is_masked {
-            *part = match (part.split_once('='), given) {
-                (Some((option, _)), Some(value)) if is_telling(name, value) => format!("{option}={MASK}"),
-                _ => MASK.to_owned(),
-            };
+        follows = is_option && !part.contains('=') && is_telling(part.trim_start_matches('-'), "");
+        if let Some(hidden) = hidden {
+            *part = hidden;
             pointers.push(format!("{at}/{place}"));
         }
     }
+}
+
+/// `?token=…` in an address.
+fn asks_with_secret(text: &str) -> bool {
+    let Some((_, query)) = text.split_once('?') else { return false };
+    query.split('&').filter_map(|pair| pair.split_once('=')).any(|(name, value)| is_telling(name, value))
 }
 
 fn member(at: &str, key: &str, value: &mut Value, pointers: &mut Vec<String>) {
@@ -96,8 +103,10 @@ fn member(at: &str, key: &str, value: &mut Value, pointers: &mut Vec<String>) {
             }
         }
         Value::Object(members) => {
-            for (key, value) in members {
-                member(&member_at(at, key), key, value, pointers);
+            for (name, value) in members {
+                // Below a name that tells, everything is told by it.
+                let key = if is_telling(key, "") { key } else { name.as_str() };
+                member(&member_at(at, name), key, value, pointers);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -109,8 +118,9 @@ fn is_telling(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_").replace("TOKENS", "");
     let is_file =
         (name.ends_with("_FILE") || name.ends_with("_PATH")) && (value.is_empty() || value.starts_with('/'));
+    let ends = |ends: &[&str]| ends.iter().any(|end| name == *end || name.ends_with(&format!("_{end}")));
     let is_told =
-        TELLING.iter().any(|word| name.contains(word)) || TELLING_ENDS.iter().any(|end| name.ends_with(end));
+        TELLING.iter().any(|word| name.contains(word)) || (ends(TELLING_ENDS) && !ends(HARMLESS_ENDS));
     is_told && !is_file
 }
 
@@ -156,6 +166,15 @@ mod tests {
             "hunter2",
             "--api-key=hunter2",
             "--max-tokens=5",
+            "DB_PASSWORD=hunter2",
+            "--env",
+            "SIGNING_KEY=hunter2",
+            "--api-key",
+            "-hunter2",
+            "Authorization: Bearer hunter2",
+            "http://a/b?token=hunter2&x=1",
+            "--public-key=abc",
+            "--monkey=x",
         ]);
         input.components[0].readiness = Some(Probe {
             check: Check::Exec { command: words(&["ask", "--db-pass=hunter2"]) },
@@ -166,7 +185,7 @@ mod tests {
         input.helm = Some(HelmRelease {
             chart: "stack".to_owned(),
             version: manifest.version.clone(),
-            values: json!({"auth": {"adminPassword": "hunter2", "enabled": true}, "replicas": 2})
+            values: json!({"auth": {"adminPassword": "hunter2", "enabled": true, "password": {"value": "hunter2"}}, "replicas": 2})
                 .as_object()
                 .unwrap()
                 .clone(),
@@ -174,12 +193,28 @@ mod tests {
         let (shown, pointers) = masked(&input);
         let values: Vec<&str> = shown.components[0].env.iter().map(|one| one.value.as_str()).collect();
         assert_eq!(values, [MASK, "/run/secrets/hf", MASK, "fast"]);
-        let flag = format!("--api-key={MASK}");
-        assert_eq!(shown.components[0].command, ["run", MASK, "--password", MASK, &flag, "--max-tokens=5"]);
+        let told = [
+            "run",
+            "--key=(masked)",
+            "--password",
+            MASK,
+            "--api-key=(masked)",
+            "--max-tokens=5",
+            "DB_PASSWORD=(masked)",
+            "--env",
+            "SIGNING_KEY=(masked)",
+            "--api-key",
+            MASK,
+            "Authorization: (masked)",
+            "http://a/b?token=(masked)",
+            "--public-key=abc",
+            "--monkey=x",
+        ];
+        assert_eq!(shown.components[0].command, told);
         let values = &shown.helm.as_ref().unwrap().values;
         assert_eq!(
             Value::Object(values.clone()),
-            json!({"auth": {"adminPassword": MASK, "enabled": true}, "replicas": 2})
+            json!({"auth": {"adminPassword": MASK, "enabled": true, "password": {"value": MASK}}, "replicas": 2})
         );
         assert!(!serde_json::to_string(&shown).unwrap().contains("hunter2"));
         assert_eq!(
@@ -190,8 +225,14 @@ mod tests {
                 "/components/0/command/1",
                 "/components/0/command/3",
                 "/components/0/command/4",
+                "/components/0/command/6",
+                "/components/0/command/8",
+                "/components/0/command/10",
+                "/components/0/command/11",
+                "/components/0/command/12",
                 "/components/0/readiness/check/command/1",
                 "/helm/values/auth/adminPassword",
+                "/helm/values/auth/password/value",
             ]
         );
     }

@@ -99,7 +99,7 @@ fn the_other_engines_run_the_components() {
 fn what_the_chart_does_not_take_is_refused_in_the_plan() {
     for (name, value, path, code) in [
         ("motd", json!("{{ .Release.Name }}"), "/values/motd", "template_in_value"),
-        ("model", json!("{{x"), "/values/model", "template_in_value"),
+        ("model", json!("{{x"), "/chart/values/annotations/example.org~1model", "template_in_value"),
         ("hosts", json!(["a", "{{b}}"]), "/values/hosts/1", "template_in_value"),
         ("motd", json!("a\u{7f}b"), "/values/motd", "character_not_printable"),
         ("motd", json!("x".repeat(401)), "/values/motd", "out_of_range"),

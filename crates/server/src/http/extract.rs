@@ -13,7 +13,7 @@ use gpuaas_api::envelope::PageQuery;
 use gpuaas_api::{Access, Route, ScopeKind};
 use gpuaas_control_plane::{OpContext, Prepared, Target};
 use gpuaas_domain::ids::{ProjectId, TenantId};
-use gpuaas_domain::manifest::Format;
+use gpuaas_domain::manifest::{Format, looks_like_secret};
 use gpuaas_domain::page::PageRequest;
 use gpuaas_domain::text::Slug;
 use gpuaas_domain::{Error, FieldError, Kind};
@@ -238,13 +238,18 @@ fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
 /// The parser's words, without repeating values the caller sent.
 fn text(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    let message = match message.split_once(": ") {
-        Some((head, tail)) if head.starts_with("invalid type") || head.starts_with("invalid value") => {
-            let expected = tail.rsplit_once("expected ").map_or("another type", |(_, expected)| expected);
-            format!("expected {expected}")
-        }
-        _ => message,
+    let expected = |text: &str| text.rsplit_once("expected ").map(|(_, expected)| expected.to_owned());
+    let message = if message.starts_with("invalid type") || message.starts_with("invalid value") {
+        format!("expected {}", expected(&message).unwrap_or_else(|| "another type".to_owned()))
+    } else if message.starts_with("unknown variant") {
+        // A value where one of a few is known; these follow it.
+        format!("expected {}", expected(&message).unwrap_or_else(|| "another value".to_owned()))
+    } else {
+        message
     };
+    if looks_like_secret(&message.replace('`', " ")) {
+        return "there is no such field".to_owned();
+    }
     harmless(&message)
 }
 
@@ -260,6 +265,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         out.push('/');
         match segment {
             Segment::Seq { index } => out.push_str(&index.to_string()),
+            Segment::Map { key } if looks_like_secret(key) => out.push('?'),
             Segment::Map { key } => out.push_str(&harmless(key).replace('~', "~0").replace('/', "~1")),
             Segment::Enum { variant } => out.push_str(&harmless(variant)),
             Segment::Unknown => out.push('?'),

@@ -126,6 +126,14 @@ both_databases! {
             let refused = p.admin.call(Route::PresetCreate, &[project], Some(&body)).await.expect(400);
             assert!(!refused.text.contains("hf_abc"), "{}", refused.text);
         }
+        let named = json!({"app_slug": "stack", "name": "sk-abcdefghijklmnopqrstuvwxyz012345"});
+        p.admin.call(Route::PresetCreate, &[project], Some(&named)).await.expect(400);
+        // What stands in a wrong place is not repeated either.
+        for choices in [json!({"access": {"x": text}}), json!({"mounts": {"x": {"kind": text}}}), json!({text: 1}), json!({"lanes": {text: {"gpu_count": "x"}}})] {
+            let body = json!({"app_slug": "stack", "name": "odd", "choices": choices});
+            let refused = p.admin.call(Route::PresetCreate, &[project], Some(&body)).await.expect(400);
+            assert!(!refused.text.contains("hf_abc"), "{}", refused.text);
+        }
         p.settle().await;
         let trail = p.admin.get(&format!("/api/v1/projects/{project}/audit")).await.expect(200);
         assert!(trail.text.contains("former_default") && !trail.text.contains("hf_abc"), "who stepped back is in the trail, a secret never");

@@ -102,6 +102,18 @@ enum Mounted {
 }
 
 impl ChoiceArgs {
+    /// Whether anything was chosen.
+    pub(crate) fn chooses(&self) -> bool {
+        let lists = self.settings.len()
+            + self.access.len()
+            + self.addons.len()
+            + self.lanes.len()
+            + self.mounts.len();
+        let named = [&self.version, &self.name, &self.preset, &self.variant].into_iter().any(Option::is_some);
+        let amounts = [self.gpus, self.cpu, self.memory].into_iter().any(|amount| amount.is_some());
+        lists > 0 || named || amounts || self.values.is_some() || self.host_port.is_some()
+    }
+
     /// What stands in the file and on the line, without storage.
     fn choices(&self, base: PresetChoices) -> Result<PresetChoices> {
         let mut all = match &self.values {

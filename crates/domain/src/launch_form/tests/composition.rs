@@ -37,6 +37,7 @@ fn stack() -> Value {
     manifest["execution_engines"] = json!(["docker_compose", "kubernetes", "helm"]);
     manifest["resources"]["gpu_placement"] = json!({"intent": "packed"});
     manifest["secrets"] = json!([]);
+    manifest["resources"]["gpu_count"] = json!({});
     manifest
 }
 

@@ -1,8 +1,12 @@
 //! Values that people and programs should not send, each with the exact place and code of its refusal.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
 
 use super::{Scene, errors, with_parameters};
+use crate::launch::Needs;
+use crate::launch_form::resolution::Around;
 
 fn parameters() -> Value {
     json!({
@@ -20,6 +24,7 @@ fn parameters() -> Value {
         "ports": {"type": "array", "items": {"type": "integer", "enum": [80, 443]}},
         "names": {"type": "array", "items": {"type": "string", "max_length": 3, "pattern": "^x"}},
         "credential": {"type": "secret_ref"},
+        "wide": {"type": "integer"},
         "computed": {"type": "integer", "owner": "platform", "value": "resources.gpu_count"}
     })
 }
@@ -49,6 +54,18 @@ fn hostile_values_are_refused_by_place_and_code() {
             "raw_secret_not_allowed",
         ),
         (json!({"free": "postgres://me:hunter2@db/x"}), "/values/free", "raw_secret_not_allowed"),
+        // Whatever else is wrong with it.
+        (
+            json!({"choice": "hf_abcdefghijklmnopqrstuvwxyz0123456789"}),
+            "/values/choice",
+            "raw_secret_not_allowed",
+        ),
+        (
+            json!({"count": "hf_abcdefghijklmnopqrstuvwxyz0123456789"}),
+            "/values/count",
+            "raw_secret_not_allowed",
+        ),
+        (json!({"wide": 9_223_372_036_854_775_808_u64}), "/values/wide", "out_of_range"),
         (json!({"choice": "Small"}), "/values/choice", "invalid_value"),
         (json!({"choice": ["small"]}), "/values/choice", "wrong_type"),
         (json!({"level": "1"}), "/values/level", "wrong_type"),
@@ -134,4 +151,29 @@ fn a_flood_of_faults_is_cut() {
     let scene = Scene::of(&with_parameters(parameters()));
     let many: serde_json::Map<String, Value> = (0..5000).map(|n| (format!("unknown{n}"), json!(n))).collect();
     assert_eq!(scene.with_values(Value::Object(many)).errors.len(), 100);
+}
+
+/// B-01, T-10: what looks like a secret is not sent back, and takes nothing else with it.
+#[test]
+fn a_secret_is_left_out_of_the_form_alone() {
+    let scene =
+        Scene::of(&with_parameters(json!({"note": {"type": "string"}, "note_b": {"type": "string"}})));
+    let form =
+        scene.with_values(json!({"note": "hello", "note_b": "hf_abcdefghijklmnopqrstuvwxyz0123456789"}));
+    assert!(form.command.contains("--set note=hello"), "{}", form.command);
+    assert!(!serde_json::to_string(&form).unwrap().contains("hf_abc"));
+}
+
+/// B-01: values are judged once for what they come to, however many allocations a form looks at.
+#[test]
+fn values_are_judged_once() {
+    let scene = Scene::of(&with_parameters(parameters()));
+    let (view, around) = (scene.app(), Around::default());
+    let given = json!({"text": "abc"}).as_object().unwrap().clone();
+    let first = view.resolved.of(&view.prepared, &given, around);
+    assert!(Arc::ptr_eq(&first, &view.resolved.of(&view.prepared, &given, around)));
+    let other = view.resolved.of(&view.prepared, &Map::new(), around);
+    assert!(!Arc::ptr_eq(&first, &other));
+    let needs = Needs { gpu_count: 3, ..Needs::default() };
+    assert!(!Arc::ptr_eq(&first, &view.resolved.of(&view.prepared, &given, Around { needs, addons: &[] })));
 }

@@ -90,6 +90,10 @@ fn probe(at: &str, check: &Check, container: Container<'_>, faults: &mut Faults)
             if command.is_empty() || command.len() > 256 {
                 faults.add(format!("{at}/command"), "out_of_range", "A command has 1 to 256 parts.");
             }
+            for (index, _) in command.iter().enumerate().filter(|(_, part)| part.contains("${")) {
+                let sentence = "Nothing is filled in here; let a variable of the container hold the value.";
+                faults.add(format!("{at}/command/{index}"), "expression_not_allowed", sentence);
+            }
             return;
         }
         Check::Heartbeat => return,

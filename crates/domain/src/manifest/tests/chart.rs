@@ -238,6 +238,26 @@ fn a_schema_that_cannot_be_judged_is_refused() {
     assert!(found.iter().all(|(_, found)| *found == code) && !found.is_empty(), "{found:?}");
 }
 
+/// B-11, F03: neither a chain of references nor patterns over long texts keep the platform busy.
+#[test]
+fn a_chart_is_judged_in_bounded_work() {
+    let links = 4000;
+    let mut chain: Vec<Value> = (1..=links).map(|next| json!({"$ref": format!("#/x-/{next}")})).collect();
+    chain.push(json!({}));
+    let schema = json!({"type": "object", "properties": {"b": {"$ref": "#/x-/0"}}, "x-": chain});
+    let mut document = charted();
+    document["chart"]["values_schema"] = schema;
+    let found = faults(&document);
+    assert!(found.iter().all(|(_, code)| *code == "schema_not_supported"), "{:?}", found.first());
+    let pattern = json!({"anyOf": [{"pattern": "(?:[ab]?[ab]?){60}c"}, true]});
+    let schema = json!({"type": "object", "properties": {"text": {"allOf": vec![pattern; 100]}}});
+    let mut document = charted();
+    document["chart"]["values_schema"] = schema;
+    document["chart"]["defaults"] = json!({"text": "ab".repeat(30_000)});
+    document["chart"]["set"] = json!([]);
+    assert_eq!(faults(&document), [("/chart/values_schema".to_owned(), "schema_not_supported")]);
+}
+
 /// D-11: Helm and the chart go together, and what runs has images that can be checked.
 #[test]
 fn a_chart_needs_helm_and_components() {

@@ -126,3 +126,14 @@ fn plain_words_are_read_by_the_core_schema() {
         assert_eq!(read(text), value, "{text}");
     }
 }
+
+/// F03: an answer is not as long as its question, however often a name is repeated in it.
+#[test]
+fn repeated_names_are_told_so_many_times() {
+    let yaml = "a: 1\n".repeat(5000);
+    let json = format!("{{{}\"b\": 1}}", "\"a\": 1,".repeat(5000));
+    for (text, format) in [(yaml, Format::Yaml), (json, Format::Json)] {
+        let faults = parse(text.as_bytes(), format).unwrap_err();
+        assert!(faults.len() <= 200, "{}", faults.len());
+    }
+}

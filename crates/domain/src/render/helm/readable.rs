@@ -49,8 +49,12 @@ const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "obj
 /// Where a schema has what is not known here, with a sentence for each place. Without any, every value can be judged.
 /// Definitions that nothing refers to are not looked at.
 pub fn unreadable(schema: &Value) -> Vec<(String, String)> {
-    let mut reader = Reader { root: schema, seen: BTreeSet::new(), found: Vec::new() };
+    let mut reader = Reader { root: schema, seen: BTreeSet::new(), waiting: Vec::new(), found: Vec::new() };
     reader.schema("", schema);
+    // One after the other, not one inside the other: a chain of references may be as long as the schema.
+    while let Some((pointer, target)) = reader.waiting.pop() {
+        reader.schema(pointer, target);
+    }
     reader.found
 }
 
@@ -58,6 +62,8 @@ struct Reader<'a> {
     root: &'a Value,
     /// References that were followed, so that circles end.
     seen: BTreeSet<&'a str>,
+    /// Those that are still to be looked at.
+    waiting: Vec<(&'a str, &'a Value)>,
     found: Vec<(String, String)>,
 }
 
@@ -163,7 +169,7 @@ impl<'a> Reader<'a> {
         match target.and_then(|pointer| Some((pointer, root.pointer(pointer)?))) {
             Some((pointer, target)) => {
                 if self.seen.insert(pointer) {
-                    self.schema(pointer, target);
+                    self.waiting.push((pointer, target));
                 }
             }
             None => self.no(at, "A reference is to a place in this schema, as in #/definitions/port."),

@@ -16,7 +16,9 @@ const MAX_DEPTH: usize = 64;
 /// Rules looked at, in all: without it a short schema whose branches lead back to itself keeps a machine busy for years.
 const MAX_STEPS: usize = 200_000;
 /// What reading a pattern costs beside looking at a rule.
-const STEPS_PER_PATTERN: usize = 100;
+const STEPS_PER_PATTERN: usize = 1000;
+/// What each byte costs that a pattern is held against: an engine that never runs away still looks at each in many ways.
+const STEPS_PER_BYTE: usize = 10;
 pub(super) const MAX_FAULTS: usize = 100;
 const NOT_SUPPORTED: &str = "schema_not_supported";
 /// These say nothing about a value.
@@ -205,7 +207,9 @@ impl<'a> Judge<'a> {
     fn text(&mut self, at: &str, value: &Value, keyword: &str, of: &Value) {
         let Some(text) = value.as_str() else { return };
         if keyword == "pattern" {
-            self.step(STEPS_PER_PATTERN);
+            if !self.step(STEPS_PER_PATTERN + text.len().saturating_mul(STEPS_PER_BYTE)) {
+                return;
+            }
             match of.as_str().and_then(compile) {
                 Some(pattern) => {
                     self.unless(pattern.is_match(text), at, "invalid_value", "The chart takes another form.");
@@ -298,7 +302,8 @@ impl<'a> Judge<'a> {
     }
 
     fn matching(&mut self, at: &str, map: &Map<String, Value>, pattern: &str, of: &'a Value, depth: usize) {
-        if !self.step(STEPS_PER_PATTERN + map.len()) {
+        let bytes: usize = map.keys().map(String::len).sum();
+        if !self.step(STEPS_PER_PATTERN + bytes.saturating_mul(STEPS_PER_BYTE)) {
             return;
         }
         let Some(pattern) = compile(pattern) else {
