@@ -5,6 +5,7 @@ mod publish;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use gpuaas_testkit::process::{ServerProcess, binary};
 use gpuaas_testkit::{Database, TestDatabase};
@@ -122,9 +123,17 @@ async fn journey(kind: Database) {
     };
     let list = machine(&["audit", "list", "--project", "acme-lab", "--actor", &account, "-o", "json"]);
     let list: Vec<&str> = list.iter().map(String::as_str).collect();
-    let trail: Value = serde_json::from_str(&cli.ok(&list)).unwrap();
-    let rows = trail["items"].as_array().or_else(|| trail.as_array()).unwrap();
-    assert!(rows.iter().any(|row| row["action"] == "auth.service_account_token"), "{trail}");
+    // Rows are numbered a moment after they are written, and listed from then on.
+    let is_listed = || {
+        let trail: Value = serde_json::from_str(&cli.ok(&list)).unwrap();
+        let rows = trail["items"].as_array().or_else(|| trail.as_array()).unwrap();
+        rows.iter().any(|row| row["action"] == "auth.service_account_token")
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_listed() {
+        assert!(Instant::now() < deadline, "the machine's own sign-in is not in the trail");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let create = machine(&["tenant", "create", "mine"]);
     let (code, said) = cli.refused(&create.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(code, 4, "{said}");
