@@ -83,6 +83,23 @@ test('the version comes first, and parameters that hang on others after them', (
   assert.match(never.told.join(), /reviewers is no parameter/);
 });
 
+/** U-07: conditions of parameters look at add-ons and amounts too. */
+test('parameters that hang on anything else of the same link come after it', () => {
+  const offered = { addons: [{ name: 'stats' }], lanes: [{ name: 'chat' }] };
+  const later = { ...PROPERTIES, keep_days: { type: 'integer' } };
+  for (const other of ['addons=stats', 'resources.gpu_count=2', 'lanes.chat.gpu_count=2', 'variant=cuda', 'allocation=demo']) {
+    const first = step(`?version=1.0.0&${other}&values.keep_days=3`, formOf(PROPERTIES, offered));
+    assert.deepEqual(first.told, [], `${other}: it may come yet`);
+    const second = fillIn(first.rest as Fill, formOf(later, offered), first.wish);
+    assert.deepEqual(second.wish, { ...first.wish, values: { keep_days: 3 } }, other);
+    assert.deepEqual([second.rest, second.told], [null, []], other);
+    const never = fillIn(first.rest as Fill, formOf(PROPERTIES, offered), first.wish);
+    assert.equal(never.rest, null, 'it is asked for once');
+    assert.match(never.told.join(), /keep_days is no parameter/, other);
+  }
+  assert.match(step('?version=1.0.0&values.keep_days=3').told.join(), /keep_days is no parameter/, 'nothing could bring it');
+});
+
 test('a version that cannot be launched is told, and the rest is taken', () => {
   const made = step('?version=9.9.9&values.workers=3');
   assert.deepEqual(made.wish, { values: { workers: 3 } });
@@ -136,4 +153,14 @@ test('a preset fills in what it kept, and tells what the app has no more', () =>
   });
   assert.match(first.told.join(), /no place for storage old/);
   assert.match(fillIn(first.rest as Fill, formOf(), first.wish).told.join(), /gone is no parameter/);
+});
+
+test('a preset fills in parameters that hang on its add-ons', () => {
+  const offered = { addons: [{ name: 'stats' }] };
+  const preset = { name: 'usual', choices: { addons: ['stats'], values: { keep_days: 3 } } } as unknown as Preset;
+  const first = fillIn(fillOf(preset), formOf(PROPERTIES, offered), {});
+  assert.deepEqual([first.wish, first.told], [{ addons: ['stats'] }, []]);
+  const second = fillIn(first.rest as Fill, formOf({ ...PROPERTIES, keep_days: { type: 'integer' } }, offered), first.wish);
+  assert.deepEqual(second.wish, { addons: ['stats'], values: { keep_days: 3 } });
+  assert.deepEqual([second.rest, second.told], [null, []]);
 });

@@ -150,7 +150,7 @@ function takeValues(fill: Fill, form: AppForm, step: Step) {
   const properties = (form.schema.properties ?? {}) as Record<string, Property>;
   const values: Record<string, unknown> = { ...step.wish.values };
   const waiting = new Map<string, Given>();
-  let progress = false;
+  let some = false;
   for (const [name, given] of fill.values) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!property) {
@@ -162,12 +162,12 @@ function takeValues(fill: Fill, form: AppForm, step: Step) {
     else {
       values[name] = read.value;
       step.taken.push({ name: property.title ?? name, text: shown(given) });
-      progress = true;
+      some = true;
     }
   }
-  if (progress) step.wish.values = values;
-  // Parameters that are asked for only because of others come with the next answer.
-  if (progress && waiting.size > 0) step.rest = { ...emptyFill(fill.from), values: waiting };
+  if (some) step.wish.values = values;
+  // Parameters that are asked for only because of others, of an add-on or of an amount come with the next answer.
+  if (step.taken.length > 0 && waiting.size > 0) step.rest = { ...emptyFill(fill.from), values: waiting };
   else for (const name of waiting.keys()) step.told.push(`${visible(name)} is no parameter of version ${form.app.version} with these choices.`);
 }
 
