@@ -18,6 +18,8 @@ try {
     bundle: true,
     format: 'esm',
     platform: 'node',
+    // As for the browser: what the form renderer has for Node cannot be imported from modules.
+    mainFields: ['module', 'main'],
     logLevel: 'warning',
   });
   const files = tests.map((name) => join(out, name.replace(/\.ts$/, '.mjs')));

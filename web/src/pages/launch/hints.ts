@@ -20,6 +20,8 @@ export function safeHints(schema: Values, hints: Values, sources: Record<string,
   const safe: Values = {};
   const order = hints['ui:order'];
   if (Array.isArray(order)) safe['ui:order'] = [...order.filter((name) => String(name) in properties), '*'];
+  const collapsed = closedGroups(hints['ui:groups']);
+  if (collapsed.length > 0) safe['ui:collapsed'] = collapsed;
   for (const [name, raw] of Object.entries(properties)) {
     const property = record(raw);
     const type = String(property.type);
@@ -40,6 +42,23 @@ export function safeHints(schema: Values, hints: Values, sources: Record<string,
     safe[name] = hint;
   }
   return safe;
+}
+
+/** The titles of groups that are closed at first. */
+function closedGroups(groups: unknown): string[] {
+  return Array.isArray(groups) ? groups.map(record).filter((group) => group.collapsed === true).map((group) => String(group.title)) : [];
+}
+
+/**
+ * Why a closed group must be seen, one word per reason: something in it is wrong, is warned of, or was chosen already, by a
+ * link or a preset as much as by hand. What is launched with must not hide.
+ */
+export function reasonsToOpen(names: string[], hints: Values, errors: Values, chosen: Values): string[] {
+  return names.flatMap((name) => [
+    ...[record(errors[name]).__errors].flat().filter(Boolean).map((problem) => `wrong ${name} ${String(problem)}`),
+    ...[record(hints[name])['ui:warning']].filter(Boolean).map((warning) => `warned ${name} ${String(warning)}`),
+    ...(Object.hasOwn(chosen, name) ? [`chosen ${name}`] : []),
+  ]);
 }
 
 /** What the server says about `/values/…`, in RJSF's shape; a fault inside a list is shown at the list. */

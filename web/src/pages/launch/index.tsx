@@ -190,6 +190,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
                 hints={form.ui_schema}
                 sources={form.default_sources}
                 values={{ ...form.values, ...wish.values }}
+                chosen={wish.values ?? {}}
                 problems={parameterProblems}
                 onChange={(now) => {
                   const shown = { ...form.values, ...wish.values };

@@ -13,10 +13,10 @@ import type {
   ValidatorType,
   WidgetProps,
 } from '@rjsf/utils';
-import { type ReactNode, useMemo } from 'react';
+import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import type { FieldProblem } from '../../api/error';
 import type { DefaultSource } from '../../api/schema';
-import { extraErrors, safeHints } from './hints';
+import { extraErrors, reasonsToOpen, safeHints } from './hints';
 import { NumberInput } from './number';
 
 type Values = Record<string, unknown>;
@@ -36,11 +36,13 @@ interface Props {
   /** Who set the defaults, where it is known. */
   sources: Record<string, DefaultSource> | undefined;
   values: Values;
+  /** Those of the values that are no defaults. */
+  chosen: Values;
   problems: FieldProblem[];
   onChange: (values: Values) => void;
 }
 
-export default function Parameters({ schema, hints, sources, values, problems, onChange }: Props) {
+export default function Parameters({ schema, hints, sources, values, chosen, problems, onChange }: Props) {
   const uiSchema = useMemo(() => safeHints(schema, hints, sources) as UiSchema, [schema, hints, sources]);
   const errors = useMemo(() => extraErrors(problems) as ErrorSchema, [problems]);
   return (
@@ -50,6 +52,7 @@ export default function Parameters({ schema, hints, sources, values, problems, o
       schema={schema as RJSFSchema}
       uiSchema={uiSchema}
       formData={values}
+      formContext={{ chosen }}
       extraErrors={errors}
       validator={silent}
       widgets={WIDGETS}
@@ -271,30 +274,54 @@ function FieldTemplate(props: FieldTemplateProps) {
 }
 
 function ObjectFieldTemplate(props: ObjectFieldTemplateProps) {
-  const groups = new Map<string, ReactNode[]>();
+  const groups = new Map<string, ObjectFieldTemplateProps['properties']>();
   // A group of which every field is hidden is not shown; the values stay in the form all the same.
   const hidden = props.properties.filter((property) => property.hidden);
   for (const property of props.properties.filter((property) => !property.hidden)) {
     const hints = props.uiSchema?.[property.name] as UiSchema | undefined;
     const group = String(hints?.['ui:group'] ?? '');
-    groups.set(group, [...(groups.get(group) ?? []), property.content]);
+    groups.set(group, [...(groups.get(group) ?? []), property]);
   }
+  const collapsed = (props.uiSchema?.['ui:collapsed'] ?? []) as string[];
+  const { chosen } = props.formContext as { chosen: Values };
   return (
     <>
-      {[...groups].map(([title, fields]) =>
-        title === '' ? (
-          <div key="" className="fields">
-            {fields}
-          </div>
-        ) : (
+      {[...groups].map(([title, members]) => {
+        const fields = <div className="fields">{members.map((property) => property.content)}</div>;
+        if (title === '') return <Fragment key="">{fields}</Fragment>;
+        if (collapsed.includes(title)) {
+          const names = members.map((property) => property.name);
+          return (
+            <ClosedGroup key={title} title={title} reasons={reasonsToOpen(names, props.uiSchema ?? {}, props.errorSchema ?? {}, chosen)}>
+              {fields}
+            </ClosedGroup>
+          );
+        }
+        return (
           <fieldset key={title}>
             <legend>{title}</legend>
-            <div className="fields">{fields}</div>
+            {fields}
           </fieldset>
-        ),
-      )}
+        );
+      })}
       {hidden.map((property) => property.content)}
     </>
+  );
+}
+
+/** Closed at first, unless there is a reason to look. It opens for each new one, and whoever has seen it may close it again. */
+function ClosedGroup({ title, reasons, children }: { title: string; reasons: string[]; children: ReactNode }) {
+  const [open, setOpen] = useState(reasons.length > 0);
+  const known = useRef(reasons);
+  useEffect(() => {
+    if (reasons.some((reason) => !known.current.includes(reason))) setOpen(true);
+    known.current = reasons;
+  }, [reasons]);
+  return (
+    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {children}
+    </details>
   );
 }
 
