@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changedValues, extraErrors, safeHints } from '../src/pages/launch/hints';
+import { changedValues, extraErrors, isOfDefaults, safeHints } from '../src/pages/launch/hints';
 import { typed } from '../src/pages/launch/typed';
 
 const schema = {
@@ -46,6 +46,17 @@ test('what the server says is shown at its field', () => {
     { path: '/name', code: 'c', message: 'elsewhere' },
   ];
   assert.deepEqual(extraErrors(problems), { size: { __errors: ['Too large.'] }, packages: { __errors: ['No such form.'] } });
+});
+
+/** Defaults of a project can break a rule of the app: whoever opens the form has typed nothing, and must learn what is wrong. */
+test('what is wrong with defaults is told at once, what is missing only after a try', () => {
+  const at = (path: string, code: string) => ({ path, code, message: 'm' });
+  assert.equal(isOfDefaults(at('/values/size', 'rule_failed'), {}), true, 'a rule');
+  assert.equal(isOfDefaults(at('/values/size', 'too_large'), {}), true, 'the value of a default');
+  assert.equal(isOfDefaults(at('/values/packages/1', 'wrong_form'), {}), true);
+  assert.equal(isOfDefaults(at('/values/name', 'required'), {}), false, 'nobody is told off before they tried');
+  assert.equal(isOfDefaults(at('/values/size', 'rule_failed'), { size: 9 }), false, 'typed: it is told at its field');
+  assert.equal(isOfDefaults(at('/name', 'wrong_form'), {}), false, 'no value');
 });
 
 test('only what was changed is sent, and an emptied text or list without a default is no value', () => {

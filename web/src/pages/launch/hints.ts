@@ -74,6 +74,15 @@ export function extraErrors(problems: FieldProblem[]): Values {
   return errors;
 }
 
+/**
+ * Whether a problem is about a value that nobody typed. It is told at once, for nobody would look for what they did not set;
+ * what is still to be filled in is no such value.
+ */
+export function isOfDefaults(problem: FieldProblem, chosen: Values): boolean {
+  const [, root, name] = problem.path.split('/');
+  return root === 'values' && problem.code !== 'required' && !Object.hasOwn(chosen, name ?? '');
+}
+
 /** Which values the user has set: those that differ from what was shown. An emptied text or list without a default is no value. */
 export function changedValues(schema: Values, shown: Values, now: Values, before: Values): Values {
   const properties = record(schema.properties);

@@ -14,7 +14,7 @@ import { Addons } from './addons';
 import { AllocationChoice } from './allocation';
 import { AccessModes, Images, Resources } from './fields';
 import { FilledNotice, useFilling } from './filled';
-import { changedValues } from './hints';
+import { changedValues, isOfDefaults } from './hints';
 import { ComponentTable, Lanes } from './lanes';
 import { readLink } from './link';
 import { fillOf } from './preset';
@@ -123,8 +123,9 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
   const at = (path: string) => form.errors.filter((one) => one.path === path).map((one) => one.message).join(' ') || undefined;
   const placed = ['/name', '/target_allocation_id', '/app_version', '/variant', '/resources/gpu_count', '/resources/cpu_millis', '/resources/memory_mib'];
   const elsewhere = form.errors.filter((one) => !placed.includes(one.path) && !one.path.startsWith('/values/'));
-  const listed = form.errors.filter((one) => tried || elsewhere.includes(one) || placed.includes(one.path));
-  const parameterProblems = form.errors.filter((one) => tried || touched.has(one.path.split('/')[2] ?? ''));
+  const ofDefaults = form.errors.filter((one) => isOfDefaults(one, wish.values ?? {}));
+  const listed = form.errors.filter((one) => tried || elsewhere.includes(one) || placed.includes(one.path) || ofDefaults.includes(one));
+  const parameterProblems = form.errors.filter((one) => tried || touched.has(one.path.split('/')[2] ?? '') || ofDefaults.includes(one));
 
   // A good plan can be looked at also where nothing here runs it yet.
   const reviewable = form.launchable || form.plannable;
