@@ -126,6 +126,7 @@ test('lanes show their GPUs, and more than the allocation has is refused', async
 
     await lane(page, 'chat').getByRole('spinbutton', { name: 'GPUs' }).fill('2');
     await page.getByText('2 GPUs of the allocation are free, the lanes need 3 (chat 2, embedding 1)').first().waitFor({ state: 'attached' });
+    await page.getByText(/^Allocation pair: 2 GPUs of the allocation are free, the lanes need 3/).waitFor();
     await page.getByText('Before it can start:').waitFor();
     await lane(page, 'chat').getByRole('spinbutton', { name: 'GPUs' }).fill('7');
     await page.locator('[aria-invalid=true]').waitFor();

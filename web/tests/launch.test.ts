@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AppForm } from '../src/api/schema';
 import { changedValues, extraErrors, isOfDefaults, safeHints } from '../src/pages/launch/hints';
+import { laneHindrance } from '../src/pages/launch/lanes';
 import { typed } from '../src/pages/launch/typed';
 
 const schema = {
@@ -57,6 +59,20 @@ test('what is wrong with defaults is told at once, what is missing only after a 
   assert.equal(isOfDefaults(at('/values/name', 'required'), {}), false, 'nobody is told off before they tried');
   assert.equal(isOfDefaults(at('/values/size', 'rule_failed'), { size: 9 }), false, 'typed: it is told at its field');
   assert.equal(isOfDefaults(at('/name', 'wrong_form'), {}), false, 'no value');
+});
+
+/** P-02: that no allocation fits the lanes is said where the lanes are. */
+test('lanes without GPUs say what stands against the allocation they had', () => {
+  const few = { id: 'a-1', name: 'pair', reasons: [{ code: 'c', message: '2 are free, 3 needed.' }, { code: 'd', message: 'Too little memory.' }] };
+  const other = { id: 'a-2', name: 'single', reasons: [{ code: 'c', message: '1 is free, 3 needed.' }] };
+  const form = (allocation_id: string | null, allocations: object[], gpus: object[] = []) =>
+    ({ allocation_id, allocations, lanes: [{ name: 'chat', runs: true, gpus }, { name: 'off', runs: false, gpus: [] }] }) as unknown as AppForm;
+  assert.equal(laneHindrance(form(null, [other, few]), 'a-1'), 'Allocation pair: 2 are free, 3 needed.', 'the one from before');
+  assert.equal(laneHindrance(form('a-2', [other, few]), 'a-1'), 'Allocation single: 1 is free, 3 needed.', 'the one that is chosen');
+  assert.equal(laneHindrance(form(null, [few]), null), 'Allocation pair: 2 are free, 3 needed.', 'the only one');
+  assert.equal(laneHindrance(form(null, [other, few]), null), undefined);
+  assert.equal(laneHindrance(form('a-1', [few], [{ uuid: 'g' }]), null), undefined, 'nothing is missing');
+  assert.equal(laneHindrance(form('a-1', [{ ...few, reasons: [] }]), null), undefined);
 });
 
 test('only what was changed is sent, and an emptied text or list without a default is no value', () => {

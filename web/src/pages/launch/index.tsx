@@ -15,7 +15,7 @@ import { AllocationChoice } from './allocation';
 import { AccessModes, Images, Resources } from './fields';
 import { FilledNotice, useFilling } from './filled';
 import { changedValues, isOfDefaults } from './hints';
-import { ComponentTable, Lanes } from './lanes';
+import { ComponentTable, laneHindrance, Lanes } from './lanes';
 import { readLink } from './link';
 import { fillOf } from './preset';
 import { Presets, SavePreset, usePresets } from './presets';
@@ -120,6 +120,9 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
   const [tried, setTried] = useState(false);
   const problems = useRef<HTMLDivElement>(null);
   const touched = new Set(Object.keys(wish.values ?? {}));
+  // Where nothing fits any more, the form forgets which allocation it was.
+  const [lastAllocation, setLastAllocation] = useState(form.allocation_id);
+  if (form.allocation_id && form.allocation_id !== lastAllocation) setLastAllocation(form.allocation_id);
   const at = (path: string) => form.errors.filter((one) => one.path === path).map((one) => one.message).join(' ') || undefined;
   const placed = ['/name', '/target_allocation_id', '/app_version', '/variant', '/resources/gpu_count', '/resources/cpu_millis', '/resources/memory_mib'];
   const elsewhere = form.errors.filter((one) => !placed.includes(one.path) && !one.path.startsWith('/values/'));
@@ -212,7 +215,7 @@ function LaunchForm({ form, wish, setWish, settled, round, presets, usePreset }:
 
         {lanes.length > 1 && (
           <Card title="Lanes">
-            <Lanes lanes={lanes} errors={form.errors} wish={wish} setWish={setWish} />
+            <Lanes lanes={lanes} errors={form.errors} hindrance={laneHindrance(form, lastAllocation)} wish={wish} setWish={setWish} />
           </Card>
         )}
 

@@ -1,4 +1,4 @@
-import type { FormComponent, FormError, FormLane, LaneWish, LaunchRequest, ResourceField } from '../../api/schema';
+import type { AppForm, FormComponent, FormError, FormLane, LaneWish, LaunchRequest, ResourceField } from '../../api/schema';
 import { Badge, Simulated } from '../../ui/basics';
 import { Field } from '../../ui/form';
 import { cpus, mib, words } from '../../ui/format';
@@ -9,12 +9,25 @@ import { GPUS } from './typed';
 interface Props {
   lanes: FormLane[];
   errors: FormError[];
+  hindrance: string | undefined;
   wish: LaunchRequest;
   setWish: (change: (wish: LaunchRequest) => LaunchRequest) => void;
 }
 
+/**
+ * Why lanes go without GPUs: the first thing that stands against the allocation they had, or against the only one there is.
+ * Of several that nobody chose none is the one to talk about.
+ */
+export function laneHindrance(form: AppForm, last: string | null | undefined): string | undefined {
+  if (!form.lanes.some((one) => one.runs && one.gpus.length === 0)) return undefined;
+  const id = form.allocation_id ?? last;
+  const had = form.allocations.find((one) => one.id === id) ?? (form.allocations.length === 1 ? form.allocations[0] : undefined);
+  const reason = had?.reasons[0];
+  return had && reason && `Allocation ${had.name}: ${reason.message}`;
+}
+
 /** Which GPUs each lane works with. How many is a choice within the profile's bounds; which ones, the planner says (U-12). */
-export function Lanes({ lanes, errors, wish, setWish }: Props) {
+export function Lanes({ lanes, errors, hindrance, wish, setWish }: Props) {
   const set = (lane: string, change: LaneWish) => setWish((old) => ({ ...old, lanes: { ...old.lanes, [lane]: { ...old.lanes?.[lane], ...change } } }));
   return (
     <>
@@ -52,6 +65,7 @@ export function Lanes({ lanes, errors, wish, setWish }: Props) {
           </fieldset>
         );
       })}
+      {hindrance && <p className="field-problem">{hindrance}</p>}
     </>
   );
 }
