@@ -289,6 +289,23 @@ pub struct Access {
     pub endpoints: Vec<EndpointView>,
     /// Commands and addresses, in words.
     pub instructions: Vec<String>,
+    /// What the app's author says about reaching it.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Commands of the app to copy, with what was chosen filled in.
+    #[serde(default)]
+    pub commands: Vec<AppCommand>,
+}
+
+/// A command that an app offers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AppCommand {
+    pub name: String,
+    pub title: String,
+    /// Word by word.
+    pub command: Vec<String>,
+    /// The same as one line for a shell.
+    pub line: String,
 }
 
 /// A declared port and how it is reached (J-10).

@@ -7,6 +7,7 @@ pub(crate) mod images;
 pub(crate) mod lanes;
 pub(crate) mod mounts;
 pub mod offline;
+pub mod outputs;
 pub(crate) mod report;
 mod steps;
 pub(crate) mod target;

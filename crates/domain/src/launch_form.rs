@@ -4,7 +4,7 @@
 //! Laws: it is made of the manifest alone, for any registered manifest (B-03); hints change how it looks and nothing else
 //! (B-02); it is launchable exactly where a plan of the same choices succeeds, because it asks that plan.
 
-mod command;
+pub(crate) mod command;
 mod offers;
 mod parts;
 mod pattern;

@@ -2588,9 +2588,19 @@ export interface components {
     schemas: {
         /** @description How people reach it. */
         Access: {
+            /**
+             * @description Commands of the app to copy, with what was chosen filled in.
+             * @default []
+             */
+            commands: components["schemas"]["AppCommand"][];
             endpoints: components["schemas"]["EndpointView"][];
             /** @description Commands and addresses, in words. */
             instructions: string[];
+            /**
+             * @description What the app's author says about reaching it.
+             * @default []
+             */
+            notes: string[];
         };
         /** @description One access model (J-12): private is always there, the others come on top. */
         AccessMode: "private" | "platform_proxy" | "embedded_ui_gateway" | "public" | "internal";
@@ -2722,6 +2732,15 @@ export interface components {
             preparing?: components["schemas"]["Preparing"] | null;
             slug: string;
             updated_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A command that an app offers. */
+        AppCommand: {
+            /** @description Word by word. */
+            command: string[];
+            /** @description The same as one line for a shell. */
+            line: string;
+            name: string;
+            title: string;
         };
         /** @description One app, resolved for one project: everything to choose, what is chosen so far, and what is wrong with it. */
         AppForm: {
@@ -5827,6 +5846,7 @@ export type AllocationId = components['schemas']['AllocationId'];
 export type AllocationQuery = components['schemas']['AllocationQuery'];
 export type AllocationState = components['schemas']['AllocationState'];
 export type App = components['schemas']['App'];
+export type AppCommand = components['schemas']['AppCommand'];
 export type AppForm = components['schemas']['AppForm'];
 export type AppVersion = components['schemas']['AppVersion'];
 export type AppVersionDetail = components['schemas']['AppVersionDetail'];

@@ -80,6 +80,10 @@ impl Facts for InstanceDetail {
         let reachable = self.instance.decommissioned_at.is_none();
         let ways = self.access.instructions.iter().filter(|_| reachable);
         facts.extend(ways.map(|line| ("access", line.clone())));
+        facts.extend(self.access.notes.iter().map(|note| ("note", note.clone())));
+        facts.extend(
+            self.access.commands.iter().map(|one| ("command", format!("{}: {}", one.title, one.line))),
+        );
         facts
     }
 }
@@ -88,8 +92,9 @@ impl Facts for InstanceDetail {
 fn stored(name: &str, path: &str, volume: Option<&str>, source: &MountSource) -> String {
     let what = match source {
         MountSource::Scratch => "scratch".to_owned(),
-        MountSource::Volume { volume_id, .. } => {
-            format!("volume {}", volume.map_or_else(|| volume_id.to_string(), str::to_owned))
+        MountSource::Volume { volume_id, read_only } => {
+            let name = volume.map_or_else(|| volume_id.to_string(), str::to_owned);
+            format!("volume {name}{}", if *read_only { ", read only" } else { "" })
         }
     };
     format!("{name} at {path}: {what}")

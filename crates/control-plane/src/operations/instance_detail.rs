@@ -7,7 +7,7 @@ use gpuaas_domain::artifact::Artifact;
 use gpuaas_domain::iam::{Permission, TenantScope};
 use gpuaas_domain::ids::{InstanceId, ProjectId};
 use gpuaas_domain::instance::{Component, Endpoint, Instance, Member, TimelineEntry};
-use gpuaas_domain::launch::{PlannedMount, Wish};
+use gpuaas_domain::launch::{Needs, PlannedMount, Wish};
 use gpuaas_domain::manifest::{Manifest, OutputEndpoint};
 use gpuaas_domain::node::Node;
 use gpuaas_domain::{Error, Result};
@@ -31,6 +31,10 @@ pub struct Detail {
     pub image: Option<(ImageRef, Option<Artifact>)>,
     pub manifest: Manifest,
     pub values: Map<String, Value>,
+    /// What its components hold together.
+    pub needs: Needs,
+    /// The vendor of its devices, if it has any.
+    pub accelerator: &'static str,
     /// What stands at each place for storage that the app declares.
     pub mounts: Vec<PlannedMount>,
     pub simulated: bool,
@@ -84,6 +88,11 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
     let manifest = manifest_of(&version)?;
     let wish = recalled(&revision.wish);
     let mounts = mounts(&mut session, permit.tenant_scope(), &manifest, &wish).await?;
+    let needs = Needs {
+        gpu_count: ordered.iter().map(|one| u32::try_from(one.gpus.len()).unwrap_or(u32::MAX)).sum(),
+        cpu_millis: ordered.iter().map(|one| i64::from(one.cpu_millis)).sum(),
+        memory_mib: ordered.iter().map(|one| i64::from(one.memory_mib)).sum(),
+    };
     let bound: Vec<_> = ordered.into_iter().flat_map(|one| one.gpus).collect();
     Ok(Detail {
         members: session.list_members(id).await?,
@@ -92,6 +101,8 @@ pub async fn get(ctx: &OpContext, project: ProjectId, id: InstanceId) -> Result<
         recent: session.recent_timeline(id, 20).await?,
         simulated: node.as_ref().is_some_and(|node| node.inventory.runtime == Runtime::Simulated)
             || bound.iter().any(|gpu| gpu.simulated),
+        needs,
+        accelerator: bound.first().map_or("", |gpu| gpu.vendor.name()),
         gpus: bound.into_iter().map(|gpu| gpu.uuid).collect(),
         image,
         manifest,

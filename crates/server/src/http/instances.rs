@@ -8,7 +8,7 @@ use gpuaas_api::envelope::{List, PageQuery};
 use gpuaas_api::form::AppForm;
 use gpuaas_api::identity::Because;
 use gpuaas_api::instances::{
-    Access, Endpoint, EndpointHealth, EndpointView, ForceDecommission, Instance, InstanceDetail,
+    Access, AppCommand, Endpoint, EndpointHealth, EndpointView, ForceDecommission, Instance, InstanceDetail,
     InstanceImage, InstanceMount, InstanceQuery, InstanceStats, LaunchRequest, PlacementIntent, PlanView,
     ReceiptView, RenderedQuery, RenderedView, TimelineEntry,
 };
@@ -19,7 +19,7 @@ use gpuaas_control_plane::operations::rendered::{self, Verification};
 use gpuaas_control_plane::operations::{form, instances};
 use gpuaas_domain::iam::{Permission, Permit, Scope};
 use gpuaas_domain::ids::{AllocationId, InstanceId, ProjectId};
-use gpuaas_domain::launch::{PlannedGap, PlannedMount, Wish};
+use gpuaas_domain::launch::{PlannedGap, PlannedMount, Wish, outputs};
 use gpuaas_domain::launch_form::Wanted;
 use gpuaas_domain::lifecycle::Status;
 use gpuaas_domain::manifest::Version;
@@ -247,6 +247,7 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
     let detail = instance_detail::get(&call, project, id).await?;
     let instructions = instructions(&detail);
     let endpoints = endpoints(&call, &detail);
+    let (notes, commands) = (notes(&detail), commands(&detail, &endpoints));
     let (image, mounts) = (image_view(&detail), mounts_view(&detail.mounts));
     let ui = detail.manifest.ui.map(|ui| Ui { extension_kind: ui.extension_kind, path: ui.path });
     let mut instance: Instance = detail.instance.into();
@@ -264,7 +265,7 @@ pub(super) async fn get(call: Call) -> ApiResult<Found<InstanceDetail>> {
         mounts,
         values: detail.values,
         ui,
-        access: Access { endpoints, instructions },
+        access: Access { endpoints, instructions, notes, commands },
         recent_events: detail.recent,
         instance,
     }))
@@ -318,6 +319,47 @@ fn mounts_view(mounts: &[PlannedMount]) -> Vec<InstanceMount> {
             read_only: mount.read_only,
             source: mount.source.clone(),
             volume_name: mount.volume_name.clone(),
+        })
+        .collect()
+}
+
+/// What the author says about the ways that are open.
+fn notes(detail: &Detail) -> Vec<String> {
+    let live = detail.instance.state.is_live();
+    let Some(outputs) = detail.manifest.outputs.as_ref().filter(|_| live) else { return Vec::new() };
+    let is_open = |proxied: bool| {
+        let mut outside = detail.endpoints.iter().filter(|endpoint| endpoint.expose != "internal");
+        outside.any(|endpoint| endpoint.mode.is_proxied() == proxied)
+    };
+    let ways = [(&outputs.access.private, is_open(false)), (&outputs.access.proxy, is_open(true))];
+    ways.into_iter().filter(|(_, open)| *open).filter_map(|(note, _)| note.clone()).collect()
+}
+
+/// The app's own commands, with the addresses that people outside have.
+fn commands(detail: &Detail, endpoints: &[EndpointView]) -> Vec<AppCommand> {
+    if !detail.instance.state.is_live() {
+        return Vec::new();
+    }
+    let running = outputs::Running {
+        values: &detail.values,
+        needs: detail.needs,
+        node_name: detail.node.as_ref().map_or("", |node| node.name.as_str()),
+        accelerator: detail.accelerator,
+    };
+    let address = |component: &str, port: u16| {
+        let is_it =
+            |one: &&EndpointView| one.endpoint.component == component && one.endpoint.port == i64::from(port);
+        let found = endpoints.iter().find(is_it)?;
+        // Without an address of its own it is where a tunnel ends.
+        Some(found.url.clone().unwrap_or_else(|| format!("http://127.0.0.1:{port}")))
+    };
+    let found = outputs::commands(&detail.manifest, &running, address).into_iter();
+    found
+        .map(|one| AppCommand {
+            line: outputs::line(&one.command),
+            name: one.name,
+            title: one.title,
+            command: one.command,
         })
         .collect()
 }

@@ -156,6 +156,8 @@ both_databases! {
         let project = &ready.home.project;
         let mut app = manifest("server", "1.0.0");
         app["parameters"] = json!({"word": {"type": "string", "default": "plain"}});
+        app["outputs"] = json!({"commands": [{"name": "say", "title": "Say it", "command": ["echo", "${params.word} on ${placement.node_name}"]}],
+                                "access": {"private": "Bring your own client."}});
         app["runtime_profile"]["env"] = json!([{"name": "LICENSE_TOKEN", "value": "${params.word}"}, {"name": "MODE", "value": "fast"}]);
         p.publish(&app, project).await;
         let mut asked = wish(&ready, "server");
@@ -163,6 +165,9 @@ both_databases! {
         let planned = p.admin.call(Route::InstancePlan, &[project], Some(&asked)).await.expect(200).body;
         let id = p.admin.call(Route::InstanceCreate, &[project], Some(&asked)).await.expect(202).id();
         ready.reaches(&p, &id, "running").await;
+        let detail = p.admin.call(Route::InstanceGet, &[project, &id], None).await.expect(200).body;
+        assert_eq!(detail["access"]["commands"], json!([{"name": "say", "title": "Say it", "command": ["echo", "opensesame on one"], "line": "echo 'opensesame on one'"}]));
+        assert_eq!(detail["access"]["notes"], json!(["Bring your own client."]));
         let shown = p.admin.call(Route::InstanceRendered, &[project, &id], None).await.expect(200);
         assert!(!shown.text.contains("opensesame"), "{}", shown.text);
         assert_eq!((&shown.body["stored"], &shown.body["verified"]), (&json!(true), &json!(true)));

@@ -214,7 +214,28 @@ function Endpoints({ instance }: { instance: InstanceDetail }) {
           </li>
         ))}
       </ul>
+      <Offered instance={instance} />
     </Card>
+  );
+}
+
+/** What the app's author tells people and gives them to use. */
+function Offered({ instance }: { instance: InstanceDetail }) {
+  const { notes = [], commands = [] } = instance.access;
+  return (
+    <>
+      {notes.map((note) => (
+        <p key={note} className="hint">
+          {note}
+        </p>
+      ))}
+      {commands.map((one) => (
+        <div key={one.name}>
+          <h3>{one.title}</h3>
+          <CommandLine command={one.line} what={one.title} />
+        </div>
+      ))}
+    </>
   );
 }
 

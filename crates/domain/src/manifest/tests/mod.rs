@@ -174,7 +174,7 @@ fn faults(document: &Value) -> Vec<(String, &'static str)> {
 }
 
 /// The document with another value at the pointer; missing parents that are objects are made.
-fn with(mut document: Value, pointer: &str, value: Value) -> Value {
+pub(crate) fn with(mut document: Value, pointer: &str, value: Value) -> Value {
     let mut place = &mut document;
     for step in pointer.trim_start_matches('/').split('/') {
         place = match place {
