@@ -320,3 +320,24 @@ async fn of_instance(app: &App, args: &RenderArgs, instance: &str) -> Result<()>
     }
     if view.verified { Ok(()) } else { Err(Failure::new(Exit::No, "mismatch", view.verification)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B-13: a platform that was taken over names files of its own; none of them leaves the folder or lands in what is hidden.
+    #[test]
+    fn names_from_elsewhere_stay_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| RenderedFile {
+            name: name.to_owned(),
+            media_type: "application/yaml".to_owned(),
+            bytes: "x".to_owned(),
+        };
+        for name in ["", "../evil", "/etc/evil", "a/../../evil", ".git/config", "a/.hidden", ".x"] {
+            assert!(write(folder.path(), &[file(name)]).is_err(), "{name:?}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(write(folder.path(), &[file("a/b.yaml")]).unwrap(), [folder.path().join("a/b.yaml")]);
+    }
+}

@@ -319,6 +319,12 @@ fn ports_probes_and_variables_fit() {
         &[
             ("/runtime_profile/ports", two, "/runtime_profile/ports/1/container", "port_clash"),
             ("/runtime_profile/ports", faces, "/runtime_profile/ports/1/expose", "port_clash"),
+            (
+                "/runtime_profile/liveness",
+                json!({"check": {"kind": "exec", "command": ["test", "${params.x}"]}}),
+                "/runtime_profile/liveness/check/command/1",
+                "expression_not_allowed",
+            ),
             ("/runtime_profile/ports/0/expose", json!("private"), "/ui", "ui_port_missing"),
             ("/runtime_profile/ports/0/container", json!(0), "", "out_of_range"),
             ("/runtime_profile/ports/0/container", json!(70000), "", "out_of_range"),
