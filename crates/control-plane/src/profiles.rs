@@ -11,8 +11,9 @@ use gpuaas_store::catalog::StoredVersion;
 
 use crate::operations::catalog::manifest_of;
 
-/// More than are launched at one time. When it is full, all are forgotten: reading one again takes less than a millisecond.
-const MOST: usize = 256;
+/// More than are launched at one time, and no more memory than large manifests may take. When it is full, all are forgotten and
+/// read again as they are asked for.
+const MOST: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Profiles {

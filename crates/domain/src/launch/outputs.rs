@@ -7,6 +7,7 @@ use crate::expression::{Budget, Template, Values};
 use crate::launch_form::command::quoted;
 use crate::launch_form::resolution::{Around, resolve};
 use crate::manifest::{Manifest, OutputCommand};
+use crate::text::is_deceptive;
 
 /// An instance, as far as its commands can tell.
 pub struct Running<'a> {
@@ -18,6 +19,7 @@ pub struct Running<'a> {
 
 /// Each command with its words filled in. `address` says where somebody outside reaches a port of a component. A command that
 /// cannot be computed is left out: it was checked at registration, and what is missing is a lane or place that is not there.
+/// So is one that would not be what people see when they copy it: whoever launched chose the values in it.
 pub fn commands(
     manifest: &Manifest,
     running: &Running<'_>,
@@ -42,7 +44,9 @@ pub fn commands(
 fn words(command: &[String], known: &Values) -> Option<Vec<String>> {
     let mut budget = Budget::default();
     let words = command.iter().map(|text| Template::parse(text)?.arguments(known, &mut budget));
-    Some(words.collect::<Result<Vec<_>, _>>().ok()?.concat())
+    let words = words.collect::<Result<Vec<_>, _>>().ok()?.concat();
+    let is_seen = |word: &String| !word.chars().any(is_deceptive);
+    words.iter().all(is_seen).then_some(words)
 }
 
 /// One line for a shell.
@@ -84,5 +88,11 @@ mod tests {
         let found = commands(&manifest, &running, |_, port| Some(format!("https://a.example:{port}/")));
         let shown: Vec<_> = found.iter().map(|one| (one.name.as_str(), line(&one.command))).collect();
         assert_eq!(shown, [("ask", r"curl 'https://a.example:8888/lab?m=c/d' 'it'\''s'".to_owned())]);
+        for hidden in ["a\nrm -rf ~", "a\u{202e}b", "a\u{1b}[2J"] {
+            let values = json!({ "model": hidden });
+            let running = Running { values: values.as_object().unwrap(), ..running };
+            let found = commands(&manifest, &running, |_, _| Some("https://a.example".to_owned()));
+            assert!(found.is_empty(), "{hidden:?}: {found:?}");
+        }
     }
 }

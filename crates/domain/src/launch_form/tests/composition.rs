@@ -41,6 +41,18 @@ fn stack() -> Value {
     manifest
 }
 
+/// The same with devices that no component claims.
+fn without_lanes() -> Value {
+    let mut manifest = stack();
+    for index in [1, 3] {
+        let component = manifest["components"][index].as_object_mut().unwrap();
+        for member in ["gpu_count", "lane", "tensor_parallel"] {
+            component.remove(member);
+        }
+    }
+    manifest
+}
+
 fn scene() -> Scene {
     Scene::of(&stack())
 }
@@ -131,13 +143,7 @@ fn a_launch_of_nothing_and_a_lane_of_two_are_refused() {
 /// B-07: devices that no lane claims are those of the first primary component that runs, whatever its condition took away.
 #[test]
 fn devices_follow_what_runs() {
-    let mut manifest = stack();
-    for index in [1, 3] {
-        let component = manifest["components"][index].as_object_mut().unwrap();
-        for member in ["gpu_count", "lane", "tensor_parallel"] {
-            component.remove(member);
-        }
-    }
+    let mut manifest = without_lanes();
     manifest["components"][1]["when"] = json!("params.context < 1000");
     let plan = Scene::of(&manifest).plan(0, &Wish { gpu_count: Some(4), ..wish(&[]) }).unwrap();
     assert_eq!(names(&plan), ["gateway", "lane-b"]);
@@ -157,13 +163,9 @@ fn devices_follow_what_runs() {
 /// B-07, D-10: replicas cannot share devices, so a launch that would let them is refused.
 #[test]
 fn replicas_get_no_devices() {
-    let mut manifest = stack();
+    let mut manifest = without_lanes();
     for index in [1, 3] {
-        let component = manifest["components"][index].as_object_mut().unwrap();
-        for member in ["gpu_count", "lane", "tensor_parallel"] {
-            component.remove(member);
-        }
-        component.insert("replicas".to_owned(), json!({"default": 2}));
+        manifest["components"][index]["replicas"] = json!({"default": 2});
     }
     let scene = Scene::of(&manifest);
     let error = scene.plan(0, &Wish { gpu_count: Some(2), ..wish(&[]) }).unwrap_err();

@@ -131,20 +131,18 @@ fn dependencies(manifest: &Manifest, known: &BTreeSet<&str>, faults: &mut Faults
         );
     }
     let needs = manifest.components.iter().map(|one| (one.name.as_str(), one.depends_on.as_slice()));
-    if let Some(index) = first_in_a_circle(&needs.collect::<Vec<_>>()) {
-        faults.add(
-            format!("/components/{index}/depends_on"),
-            "dependency_cycle",
-            "These components wait for each other, so none could start.",
-        );
+    if let Some(index) = first_in_a_circle(needs) {
+        let sentence = "These components wait for each other, so none could start.";
+        faults.add(format!("/components/{index}/depends_on"), "dependency_cycle", sentence);
     }
 }
 
 /// The first of those that lead back to themselves, or to such. What nobody knows is somebody else's fault.
-fn first_in_a_circle(entries: &[(&str, &[String])]) -> Option<usize> {
+fn first_in_a_circle<'m>(entries: impl Iterator<Item = (&'m str, &'m [String])>) -> Option<usize> {
+    let entries: Vec<_> = entries.collect();
     let known: BTreeSet<&str> = entries.iter().map(|(name, _)| *name).collect();
     let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (name, needs) in entries {
+    for (name, needs) in &entries {
         let needs = needs.iter().map(String::as_str).filter(|name| known.contains(name));
         waiting.entry(name).or_default().extend(needs);
     }
@@ -165,12 +163,9 @@ fn addons(manifest: &Manifest, components: &BTreeSet<&str>, faults: &mut Faults)
         faults.references(&format!("/addons/{index}/requires"), &addon.requires, &known, "add-on");
     }
     let needs = manifest.addons.iter().map(|addon| (addon.name.as_str(), addon.requires.as_slice()));
-    if let Some(index) = first_in_a_circle(&needs.collect::<Vec<_>>()) {
-        faults.add(
-            format!("/addons/{index}/requires"),
-            "dependency_cycle",
-            "These add-ons require each other, so none can be chosen alone; make them one.",
-        );
+    if let Some(index) = first_in_a_circle(needs) {
+        let sentence = "These add-ons require each other, so none can be chosen alone; make them one.";
+        faults.add(format!("/addons/{index}/requires"), "dependency_cycle", sentence);
     }
 }
 
